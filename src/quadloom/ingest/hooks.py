@@ -22,6 +22,7 @@ from quadloom.stores.protocols.archive import ArchiveRecord
 
 VisitStep = Literal[
     "whole",  # fetched, and transformed if it has content
+    "same",  # fetched, and byte for byte what it was
     "fetched",  # fetched; transformed by another process or later
     "detected",  # fetched before; now it is known what kind of document it is
     "later",  # fetched before, now transformed

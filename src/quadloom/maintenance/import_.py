@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from quadloom.export.reading import ImportedPage, read_files, suffix_of
-from quadloom.ingest.compaction import ENOUGH
+from quadloom.ingest.index.compaction import ENOUGH
 from quadloom.ingest.ingest import Ingest
 from quadloom.ingest.link_queries import without_links
 from quadloom.maintenance.links import LinkRecorder

@@ -36,9 +36,9 @@ class Maintenance:
         self._queries = queries
         self._reopen = reopen
 
-    def verify(self) -> VerifyReport:
+    def verify(self, *, progress: Progress = lambda _pages: None) -> VerifyReport:
         """Compare archive, quads, text and links with the catalog, page by page."""
-        return verify(self._stores, self._stores.settings)
+        return verify(self._stores, self._stores.settings, progress=progress)
 
     def export(
         self,

@@ -14,7 +14,7 @@ import msgspec
 from quadloom.asking.statistics import Statistics
 from quadloom.errors import ArchiveDamaged, DiskFull, StoreError, WarehouseLocked
 from quadloom.ingest.failpoints import Failpoints
-from quadloom.ingest.indexer import IndexJob
+from quadloom.ingest.index.indexer import IndexJob
 from quadloom.ingest.ingest import Ingest
 from quadloom.maintenance.links import LinkRecorder
 from quadloom.maintenance.lost_database import lost_database
@@ -152,7 +152,7 @@ def rebuild(
     quads.flush()
     quads.optimize()
     text.commit()
-    ledger.complete(Statistics.recounted(quads).encode())
+    ledger.complete(Statistics.recounted(quads, stores.catalog).encode())
     return RebuildReport(pages=done, unreadable_records=unreadable, unreadable=tuple(named))
 
 

@@ -27,9 +27,9 @@ import msgspec
 
 from quadloom.asking.statistics import STATISTICS, ended
 from quadloom.errors import StoreError
-from quadloom.ingest.describe import REPROCESSED_AT
 from quadloom.ingest.failpoints import Failpoints
-from quadloom.ingest.indexer import IndexAcks
+from quadloom.ingest.index.describe import REPROCESSED_AT
+from quadloom.ingest.index.indexer import IndexAcks
 from quadloom.model.link import Discovery
 from quadloom.model.wire import decode, encode
 from quadloom.process.durable import sync, sync_tree
@@ -160,7 +160,7 @@ def _transaction(stores: Stores, now: float) -> None:
             if entry.reprocessed_at:
                 REPROCESSED_AT.put(catalog, entry.reprocessed_at)
             if entry.statistics:
-                STATISTICS.put_encoded(catalog, entry.statistics)
+                STATISTICS.put_encoded_for_all(catalog, entry.statistics)
         ended(catalog)
 
 

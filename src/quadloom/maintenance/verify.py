@@ -8,7 +8,7 @@ import msgspec
 from xxhash import xxh3_128_digest
 
 from quadloom.errors import ArchiveDamaged
-from quadloom.ingest.reindex import archived_page
+from quadloom.ingest.index.reindex import archived_page
 from quadloom.maintenance.links import StoredLinks, has_links
 from quadloom.maintenance.lost_database import way_out
 from quadloom.model.outcome import PageRow

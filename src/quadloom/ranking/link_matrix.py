@@ -27,7 +27,7 @@ from typing import BinaryIO
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
+import scipy  # its parts load on first use: half a second that most commands need not wait
 
 from quadloom.errors import StoreError
 from quadloom.model.link import LinkKind
@@ -114,11 +114,11 @@ class LinkMatrix:
         self._remove_old()
         return self.manifest
 
-    def csr(self) -> sparse.csr_array:
+    def csr(self) -> scipy.sparse.csr_array:
         """Row i holds the out-links of page i, all with weight 1. Link targets are memory-mapped."""
         indptr, targets = self._indptr(), self._targets()
         values = np.ones(len(targets), dtype=np.int8)
-        return sparse.csr_array((values, targets, indptr), shape=(self.manifest.pages, self.manifest.pages))
+        return scipy.sparse.csr_array((values, targets, indptr), shape=(self.manifest.pages, self.manifest.pages))
 
     def slices(self, width: int | None = None) -> FileSlices:
         """Slices of the matrix on disk, for a fixpoint in less memory than the matrix; cut once per generation."""

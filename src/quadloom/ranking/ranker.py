@@ -41,9 +41,10 @@ _TOLERANCE = 1e-6  # of a fixpoint: weights are estimates, and each further digi
 class PageRanker:
     """Ranks the pages of one warehouse, whose link matrix is in `directory`.
 
-    `structured` returns the fingerprints of pages with structured data, `subscriptions` all subscriptions; the ranking
-    thread calls both. The crawl's thread calls `append`, `flush`, `weigh`, `take_moved`, `prefer`, `start` and `close`;
-    the ranking thread (or a test) calls `recompute` and `estimate_new`.
+    `structured` returns the fingerprints of pages with structured data, `subscriptions` all subscriptions, `published`
+    the URLs that site owners announced; the ranking thread calls them. The crawl's thread calls `append`, `flush`,
+    `weigh`, `take_moved`, `prefer`, `start` and `close`; the ranking thread (or a test) calls `recompute` and
+    `estimate_new`.
     """
 
     def __init__(
@@ -52,11 +53,13 @@ class PageRanker:
         freshness: FreshnessSettings,
         structured: Callable[[], Sequence[int]],
         subscriptions: Callable[[], Sequence[Subscription]],
+        published: Callable[[], Sequence[str]] = lambda: (),
     ) -> None:
         self._directory = directory
         self._freshness = freshness
         self._structured = structured
         self._subscriptions = subscriptions
+        self._published = published
         self._segments = LinkMatrix(directory)  # only appended to
         self._matrix = LinkMatrix(directory)  # only merged and read
         self._appending = threading.Lock()
@@ -166,7 +169,7 @@ class PageRanker:
             structured,
             variant=self._freshness.usefulness,
             damping=self._freshness.damping,
-            personalization=personalization(pages, wanted),
+            personalization=personalization(pages, [*wanted, *self._groups([self._published()])]),
             dangling=self._freshness.dangling,
             tol=_TOLERANCE,
             start=self._last,
@@ -215,9 +218,12 @@ class PageRanker:
 
     def _subscribed(self) -> list[npt.NDArray[np.intp]]:
         """For each subscription, its pages that are in the matrix: the links of its virtual page."""
+        return self._groups([item.urls for item in self._subscriptions()])
+
+    def _groups(self, lists: Sequence[Sequence[str]]) -> list[npt.NDArray[np.intp]]:
         groups = []
-        for item in self._subscriptions():
-            ids = self._matrix.ids(np.fromiter(map(fingerprint, item.urls), dtype=np.int64))
+        for urls in lists:
+            ids = self._matrix.ids(np.fromiter(map(fingerprint, urls), dtype=np.int64))
             if (ids >= 0).any():
                 groups.append(ids[ids >= 0].astype(np.intp))
         return groups

@@ -25,7 +25,7 @@ from lxml import etree
 
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.finding import Finding
-from quadloom.syntaxes.rdf.guards import check_triple_terms, check_xml
+from quadloom.syntaxes.guards import check_triple_terms, check_xml
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.sink import MAX_CHARACTERS, sink_limits
 from quadloom.syntaxes.terms import RDF

@@ -139,6 +139,8 @@ def settle_page(
         outcome=outcome,
         kind=result.kind,
         media_type=result.media_type,
+        sent_type=page.content_type[:200],
+        sent_language=page.header("content-language")[:100],
         charset=result.charset,
         language=result.language,
         title=result.title[:500],

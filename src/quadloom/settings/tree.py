@@ -291,6 +291,10 @@ class IndexSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         bool,
         _doc("store importance, usefulness, change rate and next visit of pages in the graph `urn:quadloom:pages`"),
     ] = True
+    visits: Annotated[
+        bool,
+        _doc("store headers, failures, denials and redirects of every visited URL in the graph `urn:quadloom:visits`"),
+    ] = False
     retention: Annotated[
         Length,
         _doc("how long superseded visits stay in the archive before `quadloom prune` removes them; `forever` = always"),

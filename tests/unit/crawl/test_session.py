@@ -22,7 +22,14 @@ from quadloom.fetching.transport import FetchRequest, make_failure
 from quadloom.fetching.unit import Endpoint, FetchThread, FetchUnit
 from quadloom.model.page import Failure, Page
 from quadloom.model.visit import Visit
-from quadloom.settings import CrawlSettings, FreshnessSettings, GuardSettings, PolitenessSettings, Settings
+from quadloom.settings import (
+    CrawlSettings,
+    FreshnessSettings,
+    GuardSettings,
+    IndexSettings,
+    PolitenessSettings,
+    Settings,
+)
 from quadloom.warehouse import Warehouse
 
 SEED = "http://one.example/"
@@ -318,3 +325,44 @@ def test_the_report_says_what_a_crawl_waits_for(tmp_path: Path, forever: bool, b
             dict.fromkeys(("fetch", "transform"), 100), {"fetch": 0.1}, {"fetch": 1.0}, waits={by: 1.0}, bandwidth=9.0
         )
         assert named in balance(state).advice
+
+
+def test_what_came_of_every_visit_can_be_asked_for(tmp_path: Path) -> None:
+    clock = Clock()
+    settings = msgspec.structs.replace(
+        SETTINGS,
+        index=IndexSettings(visits=True),
+        politeness=PolitenessSettings(delay=0.0, ip_delay=0.0, adaptive=0.0, retries=0),
+    )
+    with Warehouse.open(tmp_path, settings=settings) as warehouse:
+        web = MixedWeb(clock)
+        for _ in session(warehouse, web, clock):
+            pass
+        found = warehouse.sparql(
+            "SELECT ?url ?outcome ?reason ?type { GRAPH ql:visits { ?url ql:outcome ?outcome "
+            "OPTIONAL { ?url ql:reason ?reason } OPTIONAL { ?url ql:contentType ?type } } } ORDER BY ?url",
+            format="csv",
+        )
+        rows = b"".join(found).decode().splitlines()[1:]
+        assert rows == [
+            "http://one.example/,new,,text/html",
+            "http://one.example/a,gone,status: HTTP 404,",
+            "http://one.example/b,denied,robots: robots.txt of one.example disallows /b,",
+        ]
+        assert warehouse.maintenance.verify().ok
+        warehouse.maintenance.rebuild()
+        assert warehouse.maintenance.verify().ok
+        left = warehouse.sparql(
+            "SELECT (COUNT(*) AS ?n) { GRAPH ql:visits { ?url ql:outcome ?outcome } }", format="csv"
+        )
+        assert b"".join(left).split() == [b"n", b"3"], "a rebuild keeps it"
+
+
+class MixedWeb(Web):
+    def answer(self, request: FetchRequest) -> Page:
+        path = request.href.partition("://")[2].partition("/")[2]
+        if path == "robots.txt":
+            return respond(request, b"User-agent: *\nDisallow: /b\n", headers=(("content-type", "text/plain"),))
+        if path == "a":
+            return respond(request, b"", status=404)
+        return respond(request, b'<a href="/a">a</a><a href="/b">b</a>', headers=(("content-type", "text/html"),))

@@ -30,7 +30,7 @@ from quadloom.ingest.failpoints import Failpoints
 from quadloom.ingest.index.compaction import StoreCompactor
 from quadloom.model.link import Discovery
 from quadloom.model.quads import Quads
-from quadloom.phases.index import PAGES
+from quadloom.phases.index import PAGES, VISITS
 from quadloom.settings import IndexSettings
 from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.stores.protocols.quads import QuadStore
@@ -56,12 +56,14 @@ class IndexJob(msgspec.Struct, frozen=True):
     depth: int = 0
     stored_lines: bytes = b""  # fingerprints of the lines in the graph now, if they are certain
     host: str = ""  # of the page; decides to which shard it belongs
+    kind: str = ""  # of the document, if the job is a new version of it; for the statistics
 
 
 class Descriptions(msgspec.Struct, frozen=True):
-    """(graph, its description in the graph `PAGES`) of pages whose own statements and text do not change."""
+    """(subject, its description in `graph`) of pages whose own statements and text do not change."""
 
     descriptions: Sequence[tuple[str, bytes]]
+    graph: str = PAGES
 
 
 class IndexAcks(msgspec.Struct, frozen=True):
@@ -118,6 +120,7 @@ class Indexer:
         self._replaced = 0  # of the collected pages, so many are done; a second try goes on after them
         self._collected: list[IndexJob] = []
         self._descriptions: dict[str, bytes] = {}  # of graphs that are not empty; the newest wins
+        self._visits: dict[str, bytes] = {}  # descriptions for the graph of visits
         self._collected_bytes = 0
         self._since = 0.0  # when the oldest collected page arrived
         self._hurried = False
@@ -129,10 +132,14 @@ class Indexer:
         self._thread = threading.Thread(target=self._run, name="indexer", daemon=True)
         self._thread.start()
 
-    def describe(self, descriptions: Sequence[tuple[str, bytes]]) -> None:
+    def describe(self, descriptions: Sequence[tuple[str, bytes]], graph: str = PAGES) -> None:
         """Like `put`, for descriptions only."""
         if descriptions:
-            self.put(Descriptions(descriptions))
+            self.put(Descriptions(descriptions, graph))
+
+    @property
+    def _has_work(self) -> bool:
+        return bool(self._collected or self._descriptions or self._visits)
 
     def put(self, jobs: Sequence[IndexJob] | Descriptions) -> None:
         """Add a batch; waits while the queue is full (back-pressure). Raises the error that stopped the indexer. While
@@ -169,9 +176,9 @@ class Indexer:
                     jobs = ()
                 if jobs:
                     self._collect(jobs)
-                elif jobs is not None and not self._collected and not self._descriptions:
+                elif jobs is not None and not self._has_work:
                     self._idle()
-                if (self._collected or self._descriptions) and (jobs is None or self._is_due()):
+                if self._has_work and (jobs is None or self._is_due()):
                     self._write()
                 if jobs is None:
                     return
@@ -202,10 +209,10 @@ class Indexer:
         self.compactor.idle()
 
     def _collect(self, jobs: Sequence[IndexJob] | Descriptions) -> None:
-        if not self._collected and not self._descriptions:
+        if not self._has_work:
             self._since = time.monotonic()
         if isinstance(jobs, Descriptions):
-            self._descriptions.update(jobs.descriptions)
+            (self._descriptions if jobs.graph == PAGES else self._visits).update(jobs.descriptions)
             return
         self._collected.extend(jobs)
         found = self._queries.ask_pages(jobs) if self._queries is not None else ()
@@ -217,7 +224,7 @@ class Indexer:
     def _is_due(self) -> bool:
         return (
             self._hurried
-            or len(self._collected) + len(self._descriptions) >= self._settings.text_commit_pages
+            or len(self._collected) + len(self._descriptions) + len(self._visits) >= self._settings.text_commit_pages
             or self._collected_bytes >= _MAX_BYTES
             or time.monotonic() - self._since >= self._settings.text_commit_seconds
         )
@@ -236,13 +243,16 @@ class Indexer:
                 self._statistics.count(job.quads.nquads)
             elif job.write_quads:
                 difference = self._quads.replace(job.quads, job.stored_lines)
-                self._statistics.apply(difference)
+                self._statistics.apply(difference, job.kind)
                 self.added += len(difference.added)
                 self.removed += len(difference.removed)
             self._replaced += 1
         if self._descriptions:
             self._quads.describe(PAGES, list(self._descriptions.items()))
             self._descriptions = {}
+        if self._visits:
+            self._quads.describe(VISITS, list(self._visits.items()))
+            self._visits = {}
         self._failpoints.reach("after-quads")
         newest = {job.quads.graph: job for job in jobs}.values()  # a page may have been read twice meanwhile
         self._text.put([job.text for job in newest if job.text is not None and job.write_text])

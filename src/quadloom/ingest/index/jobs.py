@@ -15,6 +15,7 @@ from quadloom.ingest.index.indexer import Indexer, IndexJob
 from quadloom.model.outcome import READ_OUTCOMES, Outcome, PageRow, Settlement
 from quadloom.model.quads import Quads
 from quadloom.model.wire import decode
+from quadloom.phases.index import VISITS, visit_description
 from quadloom.scheduling.page_row import PageScheduleRow
 from quadloom.settings import IndexSettings
 from quadloom.stores.protocols.catalog import Catalog, IndexedPage
@@ -71,6 +72,9 @@ class IndexJobs:
         ]
         self.put(jobs)
         self.describe([row for settlement in batch.settlements if (row := _outdated(settlement, batch.known))])
+        if self._settings.visits and self._indexer is not None:
+            rows = [item.page for item in batch.settlements if item.page is not None]
+            self._indexer.describe([(row.href, self.visit_description(row)) for row in rows], VISITS)
 
     def put(self, jobs: Sequence[IndexJob]) -> None:
         if jobs and self._indexer is not None:
@@ -88,6 +92,10 @@ class IndexJobs:
     def description(self, row: PageRow, status: int) -> bytes:
         """What the graph of pages says about one page, as N-Quads."""
         return description(row, status, self._sources.href(row.via), schedule=self._settings.schedule)
+
+    def visit_description(self, row: PageRow) -> bytes:
+        """What the graph of visits says about the last visit to a URL, as N-Quads."""
+        return visit_description(row, self._sources.href(row.via))
 
     def describe(self, rows: Sequence[PageRow]) -> None:
         """Update the descriptions of pages that are unchanged themselves."""
@@ -123,6 +131,7 @@ class IndexJobs:
             depth=row.depth,
             stored_lines=b"" if overtaken else self._stored_lines(old, result.quads.graph),
             host=row.host,
+            kind=row.kind,
         )
 
     def _stored_lines(self, old: PageRow | None, graph: str) -> bytes:

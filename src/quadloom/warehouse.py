@@ -12,41 +12,41 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-import msgspec
-from msgspec.structs import replace
-
 from quadloom.asking.questions import WarehouseQueries
 from quadloom.asking.sparql.service import QueryResult
 from quadloom.crawl.scope import CrawlScope, stored_scope
-from quadloom.errors import SettingsError, StoreError, UsageError
+from quadloom.errors import StoreError, UsageError
 from quadloom.ingest.failpoints import Failpoints
 from quadloom.maintenance.lost_database import refuse_lost_database
-from quadloom.model.phase import ALL_PHASES, Owed, PhaseName
+from quadloom.model.phase import ALL_PHASES, PhaseName
+from quadloom.process.durable import make_folder
 from quadloom.scheduling.scope import Scope
 from quadloom.settings import Settings
-from quadloom.settings.loading import load, with_limits
+from quadloom.settings.loading import load
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.text import SearchAnswer
 from quadloom.stores.sqlite.lock import WarehouseLock
 from quadloom.stores.stores import Stores, open_stores, places_of
 
 if TYPE_CHECKING:
+    from quadloom.asking.things.library import Things
     from quadloom.cluster.member import ClusterMember
     from quadloom.crawl.requests import CrawlRequests
-    from quadloom.crawl.session import CrawlSession, RunningCrawl
+    from quadloom.crawl.session import RunningCrawl
     from quadloom.maintenance.maintenance import Maintenance
+    from quadloom.runs import Runs
     from quadloom.subscriptions.service import Subscriptions
     from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport
     from quadloom.topical.relevance import Example, Judge
     from quadloom.topical.run import TopicalRun
     from quadloom.topical.search.engines import SearchLead
     from quadloom.topical.sites import SeedSite
-
-_LEADING = 0  # the shard whose owner does what only one worker may do, such as sending notices
+    from quadloom.topical.survey import SurveyedSite
 
 
 class Warehouse:
@@ -100,7 +100,7 @@ class Warehouse:
         cls, path: Path, settings: Settings, *, repairing: bool, phases: frozenset[PhaseName] = ALL_PHASES
     ) -> Warehouse:
         try:
-            path.mkdir(parents=True, exist_ok=True)
+            make_folder(path)
             probe = path / ".writable"
             probe.touch()
             probe.unlink()
@@ -175,6 +175,24 @@ class Warehouse:
         """Ask in SPARQL; see `WarehouseQueries.sparql`."""
         return self.ask.sparql(query, format=format)
 
+    def things(
+        self,
+        type: str,
+        *,
+        where: str | Sequence[str] = (),
+        columns: str | Sequence[str] = (),
+        sort: str = "",
+        sites: int = 0,
+        limit: int = 1000,
+    ) -> Things:
+        """Things of a type, one row each: `things("schema:Event", where="location contains Ghent").pandas()`.
+
+        `where` and `columns` are written as for `quadloom table`; without `columns`, the commonest properties. `sort`:
+        a property, with a minus before it the largest first. `sites`: only things that as many sites describe."""
+        from quadloom.asking.things.library import select
+
+        return select(self.ask.tables(), type, where=where, columns=columns, sort=sort, sites=sites, limit=limit)
+
     def crawl(
         self, urls: Sequence[str] = (), *, forever: bool = False, follow: bool = False, **limits: int | float | str
     ) -> RunningCrawl:
@@ -183,22 +201,7 @@ class Warehouse:
 
         `limits` are settings of `[crawl]`: `max_pages=500`, `scope="host"`, `max_depth=3` … They hold from now on.
         """
-        return self._crawl(urls, limits, forever=forever, follow=follow)
-
-    def _crawl(
-        self, urls: Sequence[str], limits: Mapping[str, int | float | str], *, forever: bool = False, follow: bool
-    ) -> RunningCrawl:
-        from quadloom.ingest.link_queries import check_strategies
-
-        settings = replace(self.settings, crawl=with_limits(self.settings.crawl, limits))
-        check_strategies(settings)
-        self.settings = settings
-        if "fetch" in self.stores.phases:  # the queue is judged by whoever owns it
-            self.scope.configure(self.settings.crawl)
-            self.requests.add_seeds(urls)
-            self.scope.reload()
-        session = self._session(forever=forever, waits=follow)
-        return session if self.stores.shards is None else self._member(session)
+        return self._runs.crawl(urls, limits, forever=forever, follow=follow)
 
     def topic(
         self,
@@ -213,114 +216,61 @@ class Warehouse:
         judge: Judge | None = None,
         site_search: Callable[[str], list[SearchLead]] = lambda _host: [],
         progress: Callable[[TopicalRun, TopicalStrategy], None] = lambda _run, _strategy: None,
+        every: str = "",
         **limits: int | float | str,
     ) -> TopicReport:
         """Collect pages on a topic from `sites` (home pages, or `SeedSite`s of a web searcher) with their own search.
 
         What it reads is a page like any other: scheduled, ranked, in the history, reported to subscribers; a crawl
-        without an end keeps it fresh. `limits` are settings of `[topic]`: `budget=500`, `per_site=20` …
+        without an end keeps it fresh. `every` ("7d"): such a crawl also looks for new pages so often. `limits` are
+        settings of `[topic]`: `budget=500`, `per_site=20` …
         """
-        from quadloom.crawl.session import page_ranker
-        from quadloom.refresh.scheduler import RefreshScheduler
-        from quadloom.subscriptions.notify import ChangeNotifier
+        from quadloom.runs import TopicOptions
         from quadloom.topical.relevance import Topic
-        from quadloom.topical.sites import SeedSite
-        from quadloom.topical.topic import crawl_topic
 
-        settings = replace(self.settings, topic=with_limits(self.settings.topic, limits))
-        settings = self.requests.with_contact(settings)
-        ranker = page_ranker(self.stores, settings)
-        scheduler = RefreshScheduler(
-            self.stores.catalog, self.stores.frontier, settings, ranker=ranker, scope=lambda: self.scope.current
-        )
-        try:
-            return crawl_topic(
-                self.stores,
-                settings,
-                Topic(broad, narrow, tuple(examples), tuple(against), tuple(types)),
-                [site if isinstance(site, SeedSite) else SeedSite(site) for site in sites],
-                strategy=strategy or settings.topic.strategy,
-                hooks=(scheduler, ChangeNotifier(self.stores.catalog, self.stores.outbox, self.stores.quads)),
-                judge=judge,
-                site_search=site_search,
-                progress=progress,
-            )
-        finally:
-            ranker.close()
-            scheduler.close()
+        topic = Topic(broad, narrow, tuple(examples), tuple(against), tuple(types))
+        options = TopicOptions(strategy=strategy, judge=judge, site_search=site_search, progress=progress, every=every)
+        return self._runs.topic(topic, sites, options, limits)
+
+    def survey(self, seeds: Sequence[SeedSite], categories: Mapping[str, str] | None = None) -> list[SurveyedSite]:
+        """Which sites have a search of their own, and of what kind. `categories`: of the home pages, for shares by
+        category."""
+        return self._runs.survey(seeds, categories)
 
     def work(self, *, forever: bool = False, notice: Callable[[str], None] = lambda _text: None) -> ClusterMember:
         """Be one of many workers on a shared database until stopped. `notice` receives which part it owns."""
-        from quadloom.ingest.link_queries import check_strategies
-
-        if self.stores.shards is None:
-            raise SettingsError(
-                "a worker needs a database that others can reach",
-                hint="give --cluster postgresql://user@host:5432/database, or set stores.frontier",
-            )
-        check_strategies(self.settings)
-        return self._member(self._session(forever=forever, waits=True), notice)
+        return self._runs.work(forever=forever, notice=notice)
 
     # Single phases, each until nothing is left for it. What they leave is in the catalog and the archive.
 
     def fetch(self, urls: Sequence[str] = (), *, follow: bool = False, **limits: int | float | str) -> RunningCrawl:
         """FETCH: pages into the archive, from these URLs or the queue. Nothing is parsed, so no link is followed but
         redirects and the sitemaps that robots.txt names."""
-        return self._phase("fetch", urls, follow=follow, **limits)
+        return self._runs.phase("fetch", urls, limits, follow=follow)
 
     def detect(self, *, follow: bool = False) -> RunningCrawl:
         """DETECT: which kind of document each fetched page is. `transform` does it by itself."""
-        return self._phase("detect", follow=follow)
+        return self._runs.phase("detect", (), {}, follow=follow)
 
     def transform(self, *, follow: bool = False) -> RunningCrawl:
         """TRANSFORM: what each fetched page says."""
-        return self._phase("transform", follow=follow)
+        return self._runs.phase("transform", (), {}, follow=follow)
 
     def index(self, *, follow: bool = False) -> RunningCrawl:
         """INDEX: what transformed pages say, into quads and text."""
-        return self._phase("index", follow=follow)
+        return self._runs.phase("index", (), {}, follow=follow)
 
     def extract(self, *, everything: bool = False, host: str = "", follow: bool = False) -> RunningCrawl:
         """EXTRACT: links of indexed pages into the queue. `everything`: of all pages that were ever read, because a
         strategy is new or has changed; `host`: only of its pages."""
-        if everything or host:
-            self.stores.catalog.owe(Owed.EXTRACT, host=host)
-        return self._phase("extract", follow=follow)
+        return self._runs.extract(everything=everything, host=host, follow=follow)
 
-    def _phase(
-        self, phase: PhaseName, urls: Sequence[str] = (), *, follow: bool = False, **limits: int | float | str
-    ) -> RunningCrawl:
-        if phase not in self._phases:
-            raise UsageError(
-                f"this warehouse was not opened for {phase}", hint=f'add "{phase}" to the phases of Warehouse.open'
-            )
-        whole = self.stores
-        self.stores = msgspec.structs.replace(whole, phases=frozenset({phase}))
-        try:
-            return self._crawl(urls, limits, follow=follow)
-        finally:
-            self.stores = whole
+    @cached_property
+    def _runs(self) -> Runs:
+        """Imported when something is started: looking something up needs no crawler."""
+        from quadloom.runs import Runs
 
-    def _session(self, *, forever: bool, waits: bool = False) -> CrawlSession:
-        from quadloom.crawl.session import CrawlSession
-
-        shards = self.stores.shards
-        return CrawlSession(
-            self.stores,
-            self.requests.with_contact(self.settings),
-            self.scope,
-            lambda: self.ask.queries,
-            forever=forever,
-            waits=waits,
-            is_leader=lambda: shards is None or _LEADING in shards.owned,
-        )
-
-    def _member(self, session: CrawlSession, notice: Callable[[str], None] = lambda _text: None) -> ClusterMember:
-        from quadloom.cluster.member import ClusterMember
-
-        assert self.stores.shards is not None
-        heartbeat = self.settings.cluster.heartbeat
-        return ClusterMember(session, self.stores.shards, heartbeat=heartbeat, notice=notice)
+        return Runs(self.stores, self.settings, self.scope, self.requests, self.ask)
 
     def _compose(self) -> None:
         """Open everything. To write, finish what a killed rebuild has begun."""
@@ -355,6 +305,7 @@ class Warehouse:
     def _reopen(self) -> None:
         """The lock is held throughout."""
         self._opened.close()
+        self.__dict__.pop("_runs", None)
         self._compose()
 
 

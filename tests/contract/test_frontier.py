@@ -459,6 +459,26 @@ def test_costly_answers_spend_the_budget_faster(state: State) -> None:
     assert frontier.stats(0.0).parked == 5
 
 
+def test_requests_outside_of_the_queue_take_turns_with_leases(state: State) -> None:
+    frontier = state.open(FrontierPolicy(delay=2.0, ip_delay=0.0), 0.0)
+    frontier.add(links("a.example", 3), 0.0)
+    (visit,) = frontier.lease(5, 10.0)
+    assert frontier.reserve("a.example", 10.5) is None  # the visit is in progress
+    frontier.settle([settlement(visit, again_at=None)], 11.0)
+    assert frontier.reserve("a.example", 11.0) == 12.0
+    assert frontier.reserve("a.example", 15.0) is None
+    assert frontier.lease(5, 15.0) == []
+    frontier.free("a.example", 16.0, 15.0)
+    assert frontier.lease(5, 15.9) == []
+    assert [again.host for again in frontier.lease(5, 16.0)] == ["a.example"]
+    assert frontier.reserve("new.example", 20.0) == 20.0  # a host without URLs
+    frontier.free("new.example", 0.0, 20.5)
+    assert frontier.reserve("new.example", 20.5) == 22.0
+    frontier.free("new.example", 0.0, 22.5)
+    frontier.block("new.example", 50.0, "Retry-After")
+    assert frontier.reserve("new.example", 30.0) == 50.0
+
+
 def test_blocks_and_budgets_survive_a_crash(state: State) -> None:
     frontier = state.open(FrontierPolicy(delay=0.0, ip_delay=0.0, budget=2.0), 0.0)
     frontier.add(links("a.example", 5) + links("b.example", 5) + links("c.example", 5), 0.0)

@@ -59,6 +59,7 @@ class Vocabulary:
         self._ancestors: dict[str, frozenset[str]] = {}
         self._shapes: dict[tuple[str, ...], dict[str, PropertyTerm]] = {}
         self._accepted: dict[tuple[str, tuple[str, ...]], bool] = {}
+        self._nearest: dict[str, list[str]] = {}
         self._read(text, origin)
 
     def _read(self, text: str, origin: str) -> None:
@@ -191,8 +192,13 @@ class Vocabulary:
 
     def nearest_properties(self, name: str, types: tuple[str, ...]) -> list[str]:
         """Real names like this one, first among those that the types have."""
-        own = [one.name for one in self.shape(types).values()] if types else []
-        return _nearest(name, dict.fromkeys(own)) or _nearest(name, self.properties)
+        key = f"{name} {' '.join(types)}"
+        near = self._nearest.get(key)
+        if near is None:  # to compare one name with all of them takes milliseconds, and a template repeats its mistakes
+            own = [one.name for one in self.shape(types).values()] if types else []
+            near = _nearest(name, dict.fromkeys(own)) or _nearest(name, self.properties)
+            _remember(self._nearest, key, near)
+        return near
 
     def nearest_members(self, name: str, of: PropertyTerm) -> list[str]:
         return _nearest(name, dict.fromkeys(sorted(of.members)))

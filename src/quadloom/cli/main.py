@@ -54,6 +54,7 @@ _GROUPS = {
             "quadloom.cli.asking.audit:audit",
             "Report what is wrong with the data of the sites, and how to fix it.",
         ),
+        "report": ("quadloom.cli.asking.report:report", "Write a report of the crawl as one HTML file."),
         "why": ("quadloom.cli.asking.status:why", "Explain when a URL is read: every number and its rule."),
         "changes": ("quadloom.cli.crawling.subscribe:changes", "Print notices of changes, or follow new ones."),
         "subscribe": (
@@ -63,6 +64,7 @@ _GROUPS = {
     },
     "Watch and steer a crawl": {
         "status": ("quadloom.cli.asking.status:status", "Show what the warehouse holds and what a running crawl does."),
+        "logs": ("quadloom.cli.crawling.logs:logs", "Print what a running crawl or all workers report."),
         "sites": ("quadloom.cli.asking.status:sites", "List hosts with their pages, queue, pace and blocks."),
         "seeds": ("quadloom.cli.crawling.seeds:seeds", "Add URLs to start from, or list them."),
         "scope": (
@@ -105,6 +107,10 @@ _GROUPS = {
         "contexts": (
             "quadloom.cli.upkeep.contexts:contexts",
             "Keep JSON-LD contexts in a folder instead of fetching them.",
+        ),
+        "schemas": (
+            "quadloom.cli.upkeep.schemas:schemas",
+            "Keep DTD, XSD and RelaxNG files, and validate XML against them.",
         ),
         "config": ("quadloom.cli.upkeep.config:config", "Show the settings in effect and where each comes from."),
     },

@@ -50,7 +50,7 @@ class SettleBatch:
 
     `settlements[i]` belongs to `visits[i]`. `known`: rows of the pages as they were before, by fingerprint. `links`:
     discoveries of the user's own link queries and of a separate extract phase, which arrive after their pages were
-    settled. `robots`: what hosts' robots.txt files said.
+    settled. `robots`: what hosts' robots.txt files said. `indexed`: pages that the transaction marks as indexed.
     """
 
     def __init__(
@@ -68,6 +68,7 @@ class SettleBatch:
         self.links = links
         self.robots = robots
         self.now = now
+        self.indexed = 0
 
 
 class SettleHook(Protocol):

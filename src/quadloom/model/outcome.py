@@ -55,7 +55,9 @@ class PageRow(msgspec.Struct, frozen=True, kw_only=True):
     status: int = 0
     outcome: Outcome = Outcome.NEW
     kind: str = ""
-    media_type: str = ""
+    media_type: str = ""  # as detected
+    sent_type: str = ""  # Content-Type, as sent
+    sent_language: str = ""  # Content-Language, as sent
     charset: str = ""
     language: str = ""
     title: str = ""

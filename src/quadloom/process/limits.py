@@ -9,6 +9,7 @@ import math
 import os
 import resource
 import signal
+import time
 from typing import Literal
 
 import msgspec
@@ -93,6 +94,51 @@ def cpu_seconds(pid: int) -> float:
     except OSError:
         return 0.0
     return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def queued_seconds(pid: int) -> float | None:
+    """How long the main thread of a process was ready to run and got no processor, so far; None if the system does not
+    say (https://docs.kernel.org/scheduler/sched-stats.html, the second number)."""
+    try:
+        with open(f"/proc/{pid}/schedstat", encoding="ascii") as stat:
+            return int(stat.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+class TaskTime:
+    """How much time a child has had for the task that it works on.
+
+    Wall time alone blames a task for a busy machine, CPU time alone never ends one that sleeps. So this is wall time
+    without the time in which the child waited for a processor, and at least its CPU time. If the system does not say
+    how long it waited, a quarter of the wall time counts.
+    """
+
+    _WITHOUT_STATISTICS = 4.0
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self.begin(time.monotonic())
+
+    def begin(self, now: float) -> None:
+        """A new task. Costs nothing: the child's figures are read by the first `spent`."""
+        self._since = now
+        self._before: tuple[float, float | None] | None = None
+
+    def excuse(self, seconds: float) -> None:
+        """These seconds do not count: nobody could run, because the machine or the process group was stopped."""
+        self._since += seconds
+
+    def spent(self, now: float) -> float:
+        """Seconds that the task has had."""
+        cpu, queued = cpu_seconds(self._pid), queued_seconds(self._pid)
+        if self._before is None:
+            self._before = cpu, queued
+        cpu_before, queued_before = self._before
+        wall = max(0.0, now - self._since)
+        if queued is None or queued_before is None:
+            return max(cpu - cpu_before, wall / self._WITHOUT_STATISTICS)
+        return max(cpu - cpu_before, wall - (queued - queued_before))
 
 
 def resident_bytes(pid: int) -> int:

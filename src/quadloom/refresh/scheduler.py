@@ -116,6 +116,8 @@ class RefreshScheduler:
             for item in batch.visits:
                 if item.result is not None:
                     self._ranker.append(item.visit.fingerprint, item.result.edges)
+            if batch.indexed:
+                self._ranker.sync()
         batch.settlements = self.plan(batch.settlements, batch.known, batch.now)
         if batch.links:  # found after their pages were settled, so no settlement has them
             batch.links = self.predictor.prioritize(tuple(batch.links), from_data=False)

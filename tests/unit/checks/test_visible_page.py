@@ -38,3 +38,7 @@ def test_many_scripts_cost_no_more_than_their_length() -> None:
     started = time.process_time()
     assert codes("<script>var a = 1</script>" * 300) == ["data-not-visible"]
     assert time.process_time() - started < 2
+
+
+def test_a_name_with_markup_inside_a_word_is_visible() -> None:
+    assert codes("<header><p>Bl<b>ue har</b>bour la<i>mp wi</i>th bra<u>ss ba</u>se</p></header>") == []

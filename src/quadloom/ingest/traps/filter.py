@@ -40,8 +40,12 @@ TRAPS = NamedValue("traps", list[TrapCount])
 
 
 def read_traps(catalog: Catalog) -> list[TrapCount]:
-    """What the crawls of a warehouse have refused, the largest counts first."""
-    return TRAPS.get(catalog) or []
+    """What the crawls of a warehouse have refused, the largest counts first; of all workers together."""
+    found: dict[tuple[str, str], TrapCount] = {}
+    for item in (item for items in TRAPS.get_all(catalog) for item in items):
+        known = found.get((item.host, item.reason))
+        found[item.host, item.reason] = replace(item, count=item.count + (known.count if known is not None else 0))
+    return sorted(found.values(), key=lambda item: -item.count)
 
 
 class TrapFilter:
@@ -54,7 +58,7 @@ class TrapFilter:
         self._shapes: LruCache[str, HostShapes] = LruCache(_HOSTS)
         self._subdomains = SubdomainBudget()
         self.trapped: dict[tuple[str, str], TrapCount] = {
-            (item.host, item.reason): item for item in read_traps(catalog)
+            (item.host, item.reason): item for item in TRAPS.get(catalog) or ()
         }
         self._changed = False
 

@@ -285,6 +285,15 @@ class HostTable:
         self.touch_address(host.address, now)
         return before
 
+    def take_turn(self, host: HostState, now: float) -> float:
+        """Start both clocks for a request outside of the queue, at the earliest time that they allow: the result."""
+        at = max(now, host.free_at, self._address_clock(host))
+        host.active += 1
+        host.asked_at = at
+        host.next_at = at + host.pause
+        self.touch_address(host.address, at)
+        return at
+
     def restore_clocks(self, host: HostState, at: float, next_at: float, address_clock: float) -> None:
         """The visit handed out at `at` did not reach the host: restore both clocks, unless they moved since."""
         if host.asked_at == at and host.next_at == at + host.pause:

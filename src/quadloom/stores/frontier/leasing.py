@@ -270,6 +270,18 @@ class LeaseManager:
         if host.id in self.hosts.loaded:
             self.hosts.place(host)
 
+    def reserve(self, host: HostState, now: float) -> float | None:
+        """Take the host's next turn for a request outside of the queue; returns its time, None = it is busy."""
+        at = self.hosts.take_turn(host, now) if host.active < host.per_site else None
+        self.settled([host], now)
+        return at
+
+    def free(self, host: HostState, next_at: float, now: float) -> None:
+        """End such a turn."""
+        host.active = max(0, host.active - 1)
+        host.next_at = max(host.next_at, next_at)
+        self.settled([host], now)
+
     def release(self, visits: Sequence[Visit]) -> None:
         for visit in visits:
             lease = self.leases.get(visit.fingerprint)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from quadloom.cli.application import application
@@ -16,6 +17,10 @@ from quadloom.cli.main import COMMANDS, SUMMARY, add_installed_commands, groups,
 from quadloom.cli.overview import overview
 from quadloom.cli.session import Session
 from quadloom.crawl.report import CrawlReport, VisitProblem
+from quadloom.model.outcome import Outcome, PageRow, Settlement
+from quadloom.model.url import Url
+from quadloom.model.visit import Visit
+from quadloom.warehouse import Warehouse
 
 
 def test_help_lists_every_command_once_in_groups(
@@ -88,9 +93,32 @@ def test_a_reader_that_has_had_enough_is_no_error(arguments: list[str], tmp_path
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_only_a_crawl_that_tried_and_read_nothing_has_failed() -> None:
-    s = Session(quiet=True)
-    problem = VisitProblem("failed", "dns: no such name", 1, "https://a.example/")
-    assert nothing_read(s, CrawlReport(problems=[problem])) == 1
-    assert nothing_read(s, CrawlReport(pages=1, problems=[problem])) == 0
-    assert nothing_read(s, CrawlReport()) == 0, "nothing was due: that is no failure"
+def test_only_a_crawl_that_tried_and_read_nothing_has_failed(tmp_path: Path) -> None:
+    s, url, other = Session(quiet=True), "https://a.example/", "https://b.example/"
+    tried = CrawlReport(problems=[VisitProblem("failed", "dns: no such name", 1, url)])
+    with Warehouse.open(tmp_path / "w") as warehouse:
+        catalog = warehouse.stores.catalog
+
+        def visited(href: str, outcome: Outcome) -> None:
+            parsed = Url.parse(href)
+            row = PageRow(
+                fingerprint=parsed.fingerprint,
+                key=parsed.key,
+                href=href,
+                host=parsed.host,
+                outcome=outcome,
+                fetched_at=1.0,
+            )
+            visit = Visit(href, parsed.key, parsed.host, parsed.fingerprint)
+            with catalog.transaction():
+                catalog.record([Settlement(visit, outcome, row)], 1.0)
+
+        visited(url, Outcome.FAILED)
+        assert nothing_read(s, tried, catalog, [url]) == 1
+        assert nothing_read(s, tried, catalog, []) == 1, "no page was ever read"
+        assert nothing_read(s, tried, catalog, [url, other]) == 0, "one of them was not visited yet"
+        assert nothing_read(s, msgspec.structs.replace(tried, pages=1), catalog, [url]) == 0
+        assert nothing_read(s, CrawlReport(), catalog, [url]) == 0, "nothing was due: that is no failure"
+        visited(other, Outcome.NEW)
+        assert nothing_read(s, tried, catalog, [url]) == 1
+        assert nothing_read(s, tried, catalog, []) == 0, "only what failed before was tried again"

@@ -148,6 +148,7 @@ def _print(s: Session) -> None:
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
         summary = warehouse.ask.status()
         rows = warehouse.stores.state.workers()
+        on_the_way = warehouse.stores.state.links_on_the_way()
         traps = read_traps(warehouse.stores.catalog)
         expected = schedule_of(warehouse.stores.catalog, s.settings).planner.expected()
         runs = runs_of(warehouse.stores.catalog, 1)
@@ -156,6 +157,7 @@ def _print(s: Session) -> None:
     cluster = cluster_view(rows)
     if is_cluster(s.settings):
         summary["cluster"] = msgspec.to_builtins(cluster)
+        summary["links_on_the_way"] = on_the_way
         whole = merged_report(rows)
         # Of all workers, whichever machine is asked; only the processes of this one are shown below.
         live = msgspec.to_builtins(whole) if whole is not None else None
@@ -178,6 +180,8 @@ def _print(s: Session) -> None:
                 s.write(f"{name}\t{value}")
     if cluster.workers:
         print_workers(s, cluster)
+    if on_the_way and not cluster.alive:
+        s.say(f"{on_the_way} batches of seeds and links wait for a worker: `quadloom worker`")
     if summary.get("text_index") == "outdated":
         s.say(OUTDATED)
     if traps:

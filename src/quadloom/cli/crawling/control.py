@@ -18,6 +18,11 @@ from quadloom.settings import seconds
 from quadloom.warehouse import Warehouse
 
 AllWorkers = Annotated[bool, Parameter(name="--all-workers", negative="")]
+_DONE = {
+    "pause": "the crawl is paused; to go on: `quadloom resume`",
+    "resume": "the crawl goes on",
+    "stop": "the crawl finishes what is in progress, saves and ends",
+}
 
 
 def pause(*, all_workers: AllWorkers = False, worker: str = "") -> int:
@@ -69,7 +74,7 @@ def _request(verb: str, all_workers: bool, worker: str) -> int:
     if s.json:
         s.emit(answers[0])
     else:
-        s.say(f"{answers[0]}")
+        s.say(_DONE[verb])
     return 0
 
 
@@ -123,13 +128,15 @@ def refresh(*urls: str, site: str = "", older_than: str = "") -> None:
         raise UsageError("no pages to refresh were named", hint="give URLs, --site example.org or --older-than 7d")
     before = time.time() - _span(older_than) if older_than else None
     answer = ask(s.warehouse, "refresh", urls=list(urls), site=site, read_before=before)
-    if answer is None:
+    is_running = answer is not None
+    if not is_running:
         with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
             answer = warehouse.requests.refresh(urls, site=site, read_before=before)
     if s.json:
         s.emit({"requested": answer})
     else:
-        s.write(f"{answer} requested")
+        when = "the running crawl reads them next" if is_running else "to read them now: `quadloom crawl`"
+        s.say(f"{answer} {'page is' if answer == 1 else 'pages are'} due again" + (f"; {when}" if answer else ""))
 
 
 def strategies(

@@ -126,7 +126,8 @@ def crawl(
         if until_input_ends:
             _when_input_ends(lambda: _stop_quietly(s, running))
         report, interrupted = follow_crawl(s, running)
-    return finish(s, report, interrupted, max_failures) or nothing_read(s, report)
+        code = finish(s, report, interrupted, max_failures)
+        return code or nothing_read(s, report, warehouse.stores.catalog, starts)
 
 
 def chosen_phases(names: list[str] | None) -> frozenset[PhaseName]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from rich.live import Live
 from rich.text import Text
@@ -13,6 +13,9 @@ from quadloom.cli.progress import bar, duration
 from quadloom.cli.session import Session
 from quadloom.crawl.balance import balance_of
 from quadloom.crawl.report import CrawlReport, VisitProblem
+from quadloom.model.outcome import READ_OUTCOMES
+from quadloom.model.url import Url
+from quadloom.stores.protocols.catalog import Catalog
 
 _WORDS = {"running": "crawling", "paused": "paused", "stopping": "saving"}
 _STYLES = {"running": "bold green", "paused": "bold yellow", "stopping": "bold yellow"}
@@ -150,9 +153,17 @@ def _print_problems(s: Session, problems: list[VisitProblem]) -> None:
         s.say(f"  and {len(problems) - _MOST_PROBLEMS} more reasons; to list them: `quadloom sites --sort failed`")
 
 
-def nothing_read(s: Session, report: CrawlReport) -> int:
-    """The exit code of a crawl that was asked for pages: 1 if it tried and read none, with what to do about it."""
+def nothing_read(s: Session, report: CrawlReport, catalog: Catalog, starts: Sequence[str]) -> int:
+    """The exit code of a crawl that tried and read no page: 1 if none of the URLs it was started with could be read, or
+    without any, if no page ever was. A crawl that only retries what failed before is no failure."""
     if report.pages or not report.problems:
+        return 0
+    if starts:
+        prints = {Url.parse(url).fingerprint for url in starts}
+        rows = catalog.pages(list(prints))
+        if len(rows) < len(prints) or any(row.outcome in READ_OUTCOMES for row in rows.values()):
+            return 0
+    elif any(catalog.counts().get(f"outcome:{outcome}") for outcome in READ_OUTCOMES):
         return 0
     s.say("nothing was read")
     hint = _HINTS.get(report.problems[0].kind, "")

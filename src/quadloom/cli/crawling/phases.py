@@ -68,7 +68,7 @@ def fetch(
         require_contact(s, warehouse, starts)
         running = warehouse.fetch(starts or s.settings.crawl.seeds, follow=follow)
         report, interrupted = follow_crawl(s, running)
-    return finish(s, report, interrupted, None) or nothing_read(s, report)
+        return finish(s, report, interrupted, None) or nothing_read(s, report, warehouse.stores.catalog, starts)
 
 
 def detect(*, max_seconds: float | None = None, follow: Annotated[bool, Parameter(negative="")] = False) -> int:

@@ -80,7 +80,8 @@ def add(
     if s.json:
         s.emit({"id": subscription.id})
     else:
-        s.write(subscription.id)
+        s.write(subscription.id)  # on stdout, for scripts
+        s.say(f"subscribed; to see its notices: `quadloom changes --subscription {subscription.id}`")
 
 
 @subscribe.command(name="list")

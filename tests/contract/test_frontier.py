@@ -203,6 +203,19 @@ def test_never_early_on_a_host_or_an_address(state: State) -> None:
         assert all(later - earlier >= 0.5 - 1e-6 for earlier, later in pairwise(times))
 
 
+def test_an_own_host_has_no_pauses_and_shares_no_address(state: State) -> None:
+    policy = FrontierPolicy(delay=2.0, ip_delay=0.5, exceptions=(HostException("own.example", own=True),))
+    frontier = state.open(policy, 0.0)
+    frontier.add(links("own.example", 40) + links("foreign.example", 2), 0.0)
+    frontier.put_host(HostRow(host="own.example", site="own.example", crawl_delay=9.0))
+    visits = [visit for visit in frontier.lease(50, 1.0) if visit.host == "own.example"]
+    assert len(visits) == 16
+    frontier.settle([settlement(visit, address="10.0.0.1") for visit in visits], 1.0)
+    assert len(frontier.lease(50, 1.0)) == 16, "neither a Crawl-delay nor the pace of its address holds it back"
+    own = frontier.explain(visits[0].key, 1.0)
+    assert own is not None
+
+
 def test_next_due_tells_when_a_lease_succeeds(state: State) -> None:
     frontier = state.open(FrontierPolicy(delay=3.0, ip_delay=0.0), 0.0)
     assert frontier.next_due(0.0) is None

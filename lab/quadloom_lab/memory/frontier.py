@@ -429,7 +429,8 @@ class MemoryFrontier:
         return self.policy.for_host(host)
 
     def _delay(self, row: HostRow) -> float:
-        return max(self._rules(row.host).delay or 0.0, row.crawl_delay, row.delay)
+        own = self._rules(row.host)
+        return max(own.delay or 0.0, 0.0 if own.own else max(row.crawl_delay, row.delay))
 
     def _budget(self, row: HostRow) -> float:
         return row.budget or self._rules(row.host).budget or 0.0
@@ -440,6 +441,6 @@ class MemoryFrontier:
     def _ready_at(self, host: _Host) -> float:
         return max(host.row.next_at, host.row.blocked_until, self._addresses.get(host.row.address, 0.0))
 
-    @staticmethod
-    def _set(host: _Host, **changes: str | float | int | bytes) -> None:
-        host.row = replace(host.row, **changes)
+    def _set(self, host: _Host, **changes: str | float | int | bytes) -> None:
+        own = {"address": ""} if self._rules(host.row.host).own else {}
+        host.row = replace(host.row, **(changes | own))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 import time
 from pathlib import Path
 from typing import Annotated
@@ -11,19 +12,38 @@ import msgspec
 from cyclopts import Parameter
 
 from quadloom.asking.audit.report import DefectGroup, audit, pages_of
+from quadloom.asking.numbers import labelled
 from quadloom.cli.crawling.crawl import follow_crawl
 from quadloom.cli.session import Session, session
+from quadloom.cli.tables import shortened
 from quadloom.demo import QUESTIONS, DemoServer, Question
 from quadloom.errors import UsageError
 from quadloom.settings import GuardSettings, PolitenessSettings, Settings
 from quadloom.stores.protocols.text import SearchRequest
 from quadloom.warehouse import Warehouse
+from quadloom.web.view.filters import date_words
 
 _FOLDER = Path("quadloom-demo")
+SITES_PORT = 7273
+SITES_CONFIG = """# Written by `quadloom demo --sites`: how to reach the demo's sites, with short pauses.
+[crawl]
+contact = "demo@quadloom.invalid"
+max_wait = 2.0
+[politeness]
+delay = 0.05
+ip_delay = 0.0
+max_crawl_delay = 0.2
+[guard]
+allow = ["127.0.0.0/8"]
+hosts = { "*.example" = "127.0.0.1" }
+"""
 
 
 def demo(
-    *, offline: Annotated[bool, Parameter(negative="")] = True, keep: Annotated[bool, Parameter(negative="")] = False
+    *,
+    offline: Annotated[bool, Parameter(negative="")] = True,
+    keep: Annotated[bool, Parameter(negative="")] = False,
+    sites: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Crawl six small sites that come with Quadloom, then answer three questions about them.
 
@@ -35,8 +55,13 @@ def demo(
         use the sites inside the package, served on loopback; the demo never leaves this machine
     keep
         continue with the warehouse of an earlier demo instead of starting over
+    sites
+        only serve the sites, until Ctrl-C, so that you can crawl them yourself; writes ./quadloom.toml for that
     """
     s = session()
+    if sites:
+        _serve_sites(s)
+        return
     if not offline:
         raise UsageError("the demo runs offline only", hint="to read the real web: `quadloom crawl https://your.site`")
     folder = s.named_warehouse or _FOLDER
@@ -52,22 +77,44 @@ def demo(
         s.say(f"Crawling {len(server.homes)} small sites on this machine, politely. Data in {folder}")
         with Warehouse.open(folder, settings=settings) as warehouse:
             report, _ = follow_crawl(s, warehouse.crawl(server.homes))
-            quads, graphs = len(warehouse.stores.quads), sum(1 for _ in warehouse.stores.quads.graphs())
+            numbers = warehouse.ask.numbers()
     phases = "  ".join(f"{name} {count}" for name, count in report.phases.items())
     if s.json:
         s.emit(report)
         return
     s.write(f"✓ done: {phases}   {time.monotonic() - started:.0f} s")
-    s.write(
-        f"  {report.pages} pages · {quads} quads in {graphs} graphs · {report.links} links · {report.findings} findings"
-    )
+    counts = [*labelled(numbers), ("links", report.links), ("findings", report.findings)]
+    for place in range(0, len(counts), 3):
+        s.print("  " + " · ".join(f"{count:,} {label}" for label, count in counts[place : place + 3]))
     with Warehouse.read(folder, settings=settings) as warehouse:
         for question in QUESTIONS:
             _ask(s, warehouse, question, folder)
         _audit(s, warehouse, folder)
-    s.write(f"\nNext   quadloom -w {folder} serve      the same in a browser: search, SPARQL, pages, monitor")
-    s.write(f"       quadloom -w {folder} search concert --type Event")
-    s.write("       quadloom crawl https://your.site      quadloom inspect URL      quadloom --help")
+    s.print("\nNext")
+    for command, what in (
+        (f"quadloom -w {folder} serve", "the same in a browser"),
+        (f"quadloom -w {folder} report", "all of it in one HTML file"),
+        ("quadloom crawl https://your.site", "your own pages"),
+        ("quadloom inspect URL", "what one page states, and its mistakes"),
+    ):
+        s.print(f"  {command:<34}  {what}")
+
+
+def _serve_sites(s: Session) -> None:
+    """For the tutorial: the addresses are the same every time."""
+    config = Path("quadloom.toml")
+    if config.exists() and config.read_text(encoding="utf-8") != SITES_CONFIG:
+        raise UsageError(f"{config} exists", hint="run this in an empty directory")
+    try:
+        server = DemoServer(port=SITES_PORT)
+    except OSError:
+        raise UsageError(f"another program uses port {SITES_PORT}", hint="is the demo running already?") from None
+    config.write_text(SITES_CONFIG, encoding="utf-8")
+    with server:
+        s.say(f"Six sites on this machine, until Ctrl-C. {config} lets `quadloom` find them from this directory:")
+        for home in server.homes:
+            s.write(home)
+        threading.Event().wait()
 
 
 def demo_settings(settings: Settings, hosts: dict[str, str]) -> Settings:
@@ -82,22 +129,25 @@ def demo_settings(settings: Settings, hosts: dict[str, str]) -> Settings:
 
 def _audit(s: Session, warehouse: Warehouse, folder: Path) -> None:
     """The worst mistakes in the sites' data, three kinds of them."""
-    s.write(f"\nWhat is wrong with their data?\n  $ quadloom -w {folder} audit")
+    s.print(f"\nWhat is wrong with their data?\n  $ quadloom -w {folder} audit")
     by_code: dict[str, DefectGroup] = {}
     for group in audit(pages_of(warehouse.stores.catalog)).groups:
         by_code.setdefault(group.code, group)
     for group in list(by_code.values())[:3]:
-        s.write(f"    {group.site}: {group.headline}")
+        s.print(f"    {group.headline}\n      on {group.site}; fix: {group.fix}")
 
 
 def _ask(s: Session, warehouse: Warehouse, question: Question, folder: Path) -> None:
-    shown = question.query if question.command == "search" else "'" + " ".join(question.query.split()) + "'"
-    s.write(f"\n{question.title}\n  $ quadloom -w {folder} {question.command} {shown}")
+    s.print(f"\n{question.title}\n  $ quadloom -w {folder} {question.arguments}")
     if question.command == "search":
         answer = warehouse.stores.text.search(SearchRequest(text=question.query, limit=4))
         for hit in answer.hits:
-            s.write(f"    {hit.title or hit.id}  ({hit.site})")
+            s.print(f"    {shortened(hit.title or hit.id, s.out.width - 30)}  ({hit.site})")
         return
-    table = msgspec.json.decode(warehouse.stores.quads.query(question.query))
-    for row in table["results"]["bindings"][:5]:
-        s.write("    " + "  ·  ".join(str(cell["value"]) for cell in row.values()))
+    found = warehouse.things(question.query, where=question.where or (), sites=question.sites, limit=4)
+    for row in found.table.rows:
+        values = [", ".join(value.text for value in cell[:2]) for cell in row.cells[1:3] if cell]
+        pages = f"{len(row.sources)} pages" if question.sites else ""
+        s.print("    " + "  ·  ".join(filter(None, (row.label, *map(date_words, values), pages))))
+    if found.total > len(found):
+        s.print(f"    and {found.total - len(found)} more")

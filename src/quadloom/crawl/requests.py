@@ -13,7 +13,7 @@ from quadloom.crawl.publication import Publication, PublishReport, accept, remem
 from quadloom.crawl.scope import CrawlScope
 from quadloom.fetching.guard import is_opened
 from quadloom.model.link import Discovery
-from quadloom.model.outcome import PageRow
+from quadloom.model.outcome import READ_OUTCOMES, PageRow
 from quadloom.model.url import Url, site_of
 from quadloom.phases.extract import seed_discoveries
 from quadloom.ranking.page_ranks import page_rank_of
@@ -83,6 +83,14 @@ class CrawlRequests:
     def add_seeds(self, urls: Sequence[str]) -> AddReport:
         """Widen the scope to these URLs and queue them."""
         return self._scope.add_seeds(urls, time.time())
+
+    def retry_failed(self, urls: Sequence[str]) -> int:
+        """Request those of these URLs again that brought no page so far: who names a URL wants it, whatever became of
+        it before. Returns their number."""
+        found = {one.fingerprint: one for one in seed_discoveries(urls, kind="seed", priority=0)}
+        rows = self._stores.catalog.pages(list(found))
+        failed = [one for key, one in found.items() if key in rows and rows[key].outcome not in READ_OUTCOMES]
+        return self._stores.frontier.request(failed, time.time()) if failed else 0
 
     def refresh(self, urls: Sequence[str] = (), *, site: str = "", read_before: float | None = None) -> int:
         """Read these again before anything else: named URLs, a site's pages, pages last read before a time."""

@@ -21,11 +21,12 @@ import msgspec
 
 from quadloom.asking.sparql.service import QueryService
 from quadloom.crawl.commands import CrawlCommands
-from quadloom.crawl.control import ControlServer
+from quadloom.crawl.control import ControlRequest, ControlServer
 from quadloom.crawl.loop import Crawl
 from quadloom.crawl.publication import PUBLISHED
 from quadloom.crawl.report import CrawlReport
 from quadloom.crawl.requests import CrawlRequests
+from quadloom.crawl.run_history import RunHistory
 from quadloom.crawl.scope import CrawlScope
 from quadloom.errors import ShardsLost
 from quadloom.fetching.process import FetchProcess
@@ -35,6 +36,7 @@ from quadloom.ingest.ingest import Ingest
 from quadloom.model.event import Event, EventKind
 from quadloom.model.outcome import PageRow, Settlement
 from quadloom.model.phase import ALL_PHASES
+from quadloom.model.wire import Value
 from quadloom.ranking.ranker import PageRanker
 from quadloom.refresh.reschedule import Rescheduler
 from quadloom.refresh.scheduler import RefreshScheduler
@@ -101,16 +103,20 @@ class CrawlSession:
         self._stores = stores
         self.phases = phases = stores.phases
         self._scope = scope
+        self._clock = clock
         self._events = 0
         self._notices: dict[str, None] = {}
         self._closed = False
+        self._stopped = False
+        # A crawl outlives an outage of its servers; who stops it does not want to wait for them.
+        stores.state.wait_while(lambda: not self._stopped and not self._closed)
         self._inbox = Inbox()
         # The link matrix is derived, as the indexes are, and written by whoever writes them.
         self._ranker = page_ranker(stores, settings) if "index" in phases else None
         self._scheduler = RefreshScheduler(
             stores.catalog, stores.frontier, settings, ranker=self._ranker, scope=self._current_scope
         )
-        notifier = ChangeNotifier(stores.catalog, stores.outbox, stores.quads)
+        self._notifier = notifier = ChangeNotifier(stores.catalog, stores.outbox, stores.quads)
         hubs = HubSubscriptions(stores.catalog, stores.frontier, settings)
         self._ingest = Ingest(
             stores,
@@ -198,14 +204,19 @@ class CrawlSession:
             self._sender.start()
         if self._ranker is not None:
             self._ranker.start(self._inbox.fail)
+        history = RunHistory(self._stores.catalog, self._clock())
         if self._topics is not None:
             self._topics.start(self._inbox.fail)
         try:
             for settlement in self._crawl:
                 self._publish_settlement(settlement)
+                if "fetch" in self.phases and history.is_due(now := self._clock()):
+                    history.write(self._crawl.report(), now)
                 yield settlement
         finally:
             self.close()
+            if "fetch" in self.phases:
+                history.end(self._crawl.report(), self._clock())
             control.close()
             self._sender.close()
         if "index" in self.phases:
@@ -224,14 +235,15 @@ class CrawlSession:
         self._ingest.close()
         if self._topics is not None:
             self._topics.join()
-        try:
-            if self._rescheduler is not None:
-                self._rescheduler.close()
-            self._scheduler.close(exact=self.phases == ALL_PHASES)
-        except ShardsLost as lost:
-            self._notice("notice", lost.message)
+        rescheduled = self._rescheduler.close if self._rescheduler is not None else lambda: None
+        for save in (rescheduled, lambda: self._scheduler.close(exact=self.phases == ALL_PHASES)):
+            try:
+                save()
+            except ShardsLost as lost:
+                self._notice("notice", lost.message)
 
     def stop(self) -> None:
+        self._stopped = True
         self._crawl.stop()
         if self._topics is not None:
             self._topics.close()
@@ -243,7 +255,20 @@ class CrawlSession:
         """Run `action` in the crawl's own thread between two steps, from another thread."""
         return self._inbox.call(action)
 
+    def fail(self, error: BaseException) -> None:
+        """End the crawl with this error, from another thread."""
+        self._inbox.fail(error)
+
+    def answer(self, request: ControlRequest) -> Value:
+        """Do what a person asks, from another thread. Raises `QuadloomError` if it is refused."""
+        return self._commands.answer(request, self.call)
+
     # What a cluster member asks, in the crawl's own thread.
+
+    def reload(self) -> None:
+        """Scope and subscriptions may have been changed by a command on another machine."""
+        self.reload_scope()
+        self._notifier.reload_if_changed()
 
     def reload_scope(self) -> None:
         """Seeds and rules may have been changed by a command on another machine."""
@@ -287,6 +312,8 @@ class CrawlSession:
     def _publish(self, kind: EventKind, subject: str, data: dict[str, str | int | float | bool | list[str]]) -> None:
         # Milliseconds, so that ids go on growing when the next crawl begins: listeners resume by them.
         self._events = max(self._events + 1, int(time.time() * 1000))
+        if self._stores.shards is not None:
+            data = {**data, "worker": self._stores.shards.owner.partition(":")[0]}  # all machines see it
         self._stores.bus.publish(Event(self._events, kind, time.time(), subject, data))
 
 

@@ -8,41 +8,24 @@ import msgspec
 
 
 class Question(msgspec.Struct, frozen=True):
-    """`command` is what to type after `quadloom`; `query` is its argument."""
+    """`command` is what to type after `quadloom`; `query` is its argument: words, or a type. `where` and `sites` are
+    options of `table`."""
 
     title: str
-    command: Literal["search", "sparql"]
+    command: Literal["search", "table"]
     query: str
+    where: str = ""
+    sites: int = 0
+
+    @property
+    def arguments(self) -> str:
+        """As typed in a shell."""
+        where = f" --where '{self.where}'" if self.where else ""
+        return f"{self.command} {self.query}{where}" + (f" --sites {self.sites}" if self.sites else "")
 
 
 QUESTIONS: tuple[Question, ...] = (
     Question("Which pages mention a lighthouse?", "search", "lighthouse"),
-    Question(
-        "Which events are there, by city?",
-        "sparql",
-        """PREFIX schema: <http://schema.org/>
-SELECT ?city (COUNT(DISTINCT ?name) AS ?events) (MIN(STR(?start)) AS ?first)
-WHERE {
-  ?event a schema:Event ; schema:name ?title ; schema:startDate ?start ; schema:location ?place .
-  ?place schema:address ?address .
-  ?address schema:addressLocality ?locality .
-  BIND (STR(?locality) AS ?city) BIND (STR(?title) AS ?name)
-}
-GROUP BY ?city
-ORDER BY DESC(?events) ?city""",
-    ),
-    Question(
-        "Who is described on two sites under different names?",
-        "sparql",
-        """PREFIX schema: <http://schema.org/>
-PREFIX owl: <http://www.w3.org/2002/07/owl#>
-SELECT DISTINCT ?name ?here ?there
-WHERE {
-  GRAPH ?page { ?here a schema:Person ; schema:name ?label ; schema:sameAs|owl:sameAs ?there . }
-  GRAPH ?other { ?there a schema:Person . }
-  FILTER (?page != ?other && STR(?here) < STR(?there))
-  BIND (STR(?label) AS ?name)
-}
-ORDER BY ?name""",
-    ),
+    Question("Which events are in Ghent?", "table", "Event", where="location/address/addressLocality is Ghent"),
+    Question("Who is described on two sites?", "table", "Person", sites=2),
 )

@@ -4,7 +4,7 @@ Three implementations pass the same contract suite (`tests/contract/test_transpo
 (`http.transport.CurlTransport`), replay from WARC archives (`replay.ReplayTransport`) and a plain function in the same
 process (`in_process.InProcessTransport`). `unit.open_transport` chooses one by URL (`crawl.transport`).
 
-**Identity.** `Quadloom/0.1 (+contact)`, and `From` if the contact is a mail address (RFC 9110 10.1.2): the owner of a
+**Identity.** `Quadloom/0.2.0 (+contact)`, and `From` if the contact is a mail address (RFC 9110 10.1.2): the owner of a
 site must be able to complain.
 
 **Accept.** RDF comes first: a server that can choose answers with Turtle, RDF/XML … rather than HTML. JSON-LD ranks
@@ -97,6 +97,7 @@ class FetchRequest(msgspec.Struct, frozen=True, kw_only=True):
     priority: int = 3  # smaller goes first when sockets are scarce, as in `Discovery`
     not_before: float = 0.0
     expires: float = 0.0
+    paced: bool = True  # waits for its turn at the address, too
     max_bytes: int = 0  # of the decoded body; 0 = limits.body_bytes
     redirects: int = 0  # hops to follow; 0 = a redirect is handed back as a page with its 3xx status
     method: str = "GET"

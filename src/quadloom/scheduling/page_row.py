@@ -1,4 +1,7 @@
-"""A page's own part of the refresh schedule, as its row in the catalog holds it."""
+"""A page's own part of the refresh schedule, as its row in the catalog holds it, and the sum over all pages.
+
+Records only: who reads them does not need the mathematics of the planner.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +9,61 @@ import msgspec
 
 from quadloom.model.outcome import READ_OUTCOMES, PageRow
 from quadloom.model.wire import decode
-from quadloom.scheduling.planner import PageSchedule
+
+_SAME_RATE = 2.0  # a rate that has not moved by this factor is not described again
+
+
+class ExpectedFreshness(msgspec.Struct, frozen=True):
+    """The state that a continuous crawl keeps all pages in, by their learned change rates and planned visits.
+
+    `freshness`: share of time that a copy is up to date, weighted by page. `cost`: COST of the Xyleme paper (section
+    4), Σ w (λ/f)^α / (α + 1) over Σ w: 0 = nothing is ever obsolete. `reads`: visits a second that this needs.
+    """
+
+    pages: int
+    freshness: float
+    cost: float
+    reads: float
+
+
+class PageSchedule(msgspec.Struct, frozen=True, array_like=True):
+    """What the scheduler stores of a page. `rate`: encoded `ChangeRate`. `period` 0 = not scheduled."""
+
+    rate: bytes = b""
+    weight: float = 1.0
+    changes_per_second: float = 0.0
+    log_mean: float = 0.0
+    log_variance: float = 0.0
+    period: float = 0.0
+    gone: int = 0
+    host_counted: bool = False  # whether the page is also in the demand of its host
+    gone_since: float = 0.0  # first of the visits in a row that found it gone; 0 = it is there
+    dead: bool = False
 
 
 class PageScheduleRow(msgspec.Struct, frozen=True, array_like=True):
     """`read_at`: when the page's content was last seen, 0 = never. `parked`: outside the scope, and so not in the
-    planner's sums. `importance`, `usefulness`: from the last ranking, 0 = not ranked."""
+    planner's sums. `importance`, `usefulness`: from the last ranking, 0 = not ranked. `described_rate`: changes per
+    second when the page was last described in the graph of pages, 0 = it was not."""
 
     plan: PageSchedule
     read_at: float = 0.0
     parked: bool = False
     importance: float = 0.0
     usefulness: float = 0.0
+    described_rate: float = 0.0
 
     @property
     def next_visit(self) -> float | None:
         """By the schedule; a retry or a request may come first."""
         return self.read_at + self.plan.period if self.plan.period and not self.parked else None
+
+    @property
+    def is_described(self) -> bool:
+        """The graph of pages has about the rate that is known now. An unchanged visit moves it a little, and so does
+        not make the description wrong."""
+        rate, described = self.plan.changes_per_second, self.described_rate
+        return described / _SAME_RATE < rate < described * _SAME_RATE or rate == described
 
     @property
     def is_dead(self) -> bool:

@@ -27,7 +27,7 @@ from quadloom.settings import Settings
 from quadloom.syntaxes.charset import charset_of, decode, utf8
 from quadloom.syntaxes.html.tree import COMMENT, tag_ids, tame
 from quadloom.syntaxes.html.xhtml import as_xhtml
-from quadloom.syntaxes.sink import Sink
+from quadloom.syntaxes.sink import Sink, sink_limits
 from quadloom.syntaxes.sniffing import xml_root
 from quadloom.syntaxes.xml.document_type import document_type, parse_xml
 
@@ -111,6 +111,7 @@ class Context:
         "links",
         "loader",
         "settings",
+        "shared",
         "signs",
         "sink",
         "url",
@@ -136,13 +137,14 @@ class Context:
         self.settings = settings
         self.headers = tuple(headers)
         self.loader = loader
-        self.sink = Sink(settings.limits.quads_per_page, url)
+        self.sink = Sink(sink_limits(settings.limits, len(body)), url)
         self.links: list[Link] = []
         self.link_texts: list[str] = []  # of the `<a>` elements, in document order; empty if it is no link
         self.last_steps: list[Callable[[Context], None]] = []  # run after all extractors: they may change the tree
         self.findings: list[Finding] = []
         self.facts = Facts()
         self.signs: frozenset[bytes] = frozenset()  # patterns of the extractors' signs that the body matches
+        self.shared: dict[str, object] = {}  # by syntax: what its extractor keeps for those that find its places
         self._utf8 = utf8
         self._source: bytes | None = None
         self._nodes: Nodes | None = None
@@ -387,6 +389,10 @@ class Positions:
     def at(self, offset: int) -> tuple[int, int]:
         """Line and column of a byte offset."""
         if self._lines is None:
+            if b"\r" not in self._source:
+                begin = self._source.rfind(b"\n", 0, offset) + 1
+                column = len(self._source[begin:offset].decode("utf-8", "replace")) + 1
+                return self._source.count(b"\n", 0, begin) + 1, column
             self._lines = [0, *accumulate(map(len, self._source.splitlines(keepends=True)))]
             if not self._source.endswith((b"\n", b"\r")):
                 self._lines.pop()  # the end of the source begins no line

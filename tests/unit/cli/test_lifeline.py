@@ -19,6 +19,7 @@ def test_a_crawl_that_ends_before_its_input_does_not_abort(tmp_path: Path) -> No
     assert child.stderr is not None and child.stdin is not None
     said = child.stderr.read().decode()  # ends with the process; its input is open until then
     child.stderr.close()
-    assert child.wait() == 0, said
+    assert child.wait() == 1, said
+    assert "nothing was read" in said
     assert "Fatal" not in said
     child.stdin.close()

@@ -84,4 +84,4 @@ def _change(include: Patterns, exclude: Patterns, host: Patterns, *, remove: boo
     if s.json:
         s.emit({"moved": answer})
     else:
-        s.write(f"{answer} URLs moved")
+        s.say(f"the scope is changed; {answer} queued URLs were moved in or out of it")

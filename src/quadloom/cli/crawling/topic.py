@@ -13,8 +13,10 @@ import msgspec
 from cyclopts import App, Parameter
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from quadloom.cli.crawling.crawl import require_contact, urls_from_file
+from quadloom.cli.progress import bar, duration, rate
 from quadloom.cli.session import Session, session
 from quadloom.crawl.control import ask
 from quadloom.errors import FetchError, NothingFound, UsageError
@@ -41,7 +43,6 @@ from quadloom.topical.search.web_search import (
 from quadloom.topical.sites import SeedSite
 from quadloom.topical.strategies.adaptive import Adaptive
 from quadloom.topical.survey import SurveyedSite, by_category, shares
-from quadloom.topical.topic import survey_sites
 from quadloom.topical.watched import WATCHED, WatchedTopic, forget
 from quadloom.warehouse import Warehouse
 
@@ -240,7 +241,7 @@ def survey(*files: Path, contact: str | None = None, delay: float | None = None)
     sites = [SeedSite(home) for home in categories]
     with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
         require_contact(s, warehouse, [site.home for site in sites])
-        lines = survey_sites(warehouse.stores, warehouse.settings, sites, categories=categories)
+        lines = warehouse.survey(sites, categories)
     _print_survey(s, lines)
 
 
@@ -379,7 +380,7 @@ class _Display:
 
     def __init__(self, s: Session) -> None:
         self._session = s
-        self._shown = time.monotonic()
+        self._shown = self._began = time.monotonic()
         self._live = Live(console=s.err, refresh_per_second=4, transient=True)
         self._is_live = sys.stderr.isatty() and not s.quiet and not s.json
 
@@ -404,7 +405,13 @@ class _Display:
         if not self._is_live:
             self._session.say(line)
             return
-        table = Table(title=line, title_justify="left", box=None, pad_edge=False)
+        spent = run.spent / max(now - self._began, 1e-3)
+        head = Text("topic  ", style="bold").append_text(bar(run.spent, run.budget))
+        head.append(f"  {rate(spent)}", style="default not bold")
+        if spent > 0:
+            head.append(f" · at most {duration((run.budget - run.spent) / spent)} left", style="default not bold")
+        table = Table(title=head.append(f"\n{line}", style="default not bold"), title_justify="left", box=None)
+        table.pad_edge = False
         for column in ("site", "way in", "queries", "requests", "relevant", "last query"):
             table.add_column(column)
         if isinstance(strategy, Adaptive):

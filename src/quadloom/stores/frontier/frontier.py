@@ -279,7 +279,7 @@ class TableFrontier:
         pace = settlement.pace
         if pace is None:
             return
-        if pace.address and pace.address != host.address:
+        if pace.address and pace.address != host.address and not host.is_own:
             self._leasing.hosts.move(host, pace.address)
         self._leasing.hosts.touch_address(host.address, rules.contact_time(settlement))
         host.delay = pace.delay
@@ -415,7 +415,7 @@ class TableFrontier:
             ahead=self._queue.ahead(row),
         )
         own = self.policy.for_host(name)
-        delay = max(own.delay or 0.0, host.crawl_delay, host.delay)
+        delay = max(own.delay or 0.0, 0.0 if own.own else max(host.crawl_delay, host.delay))
         return rules.explain(facts, host, delay, host.budget or own.budget or 0.0, now)
 
     def stats(self, now: float) -> FrontierStats:

@@ -146,6 +146,11 @@ class Quota:
     def left(self) -> int:
         return sum(self.left_of)
 
+    @property
+    def is_short(self) -> bool:
+        """Whether a class has used up all it was given. One without work holds what it has."""
+        return any(share > 0.0 and left <= 0 for share, left in zip(self.shares, self.left_of, strict=True))
+
     def allows(self, priority: int, known: bool) -> bool:
         return priority == 0 or self.left_of[VisitClass.of(priority, known)] > 0
 

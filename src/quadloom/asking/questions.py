@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -24,6 +25,9 @@ from quadloom.model.wire import Value
 from quadloom.stores.protocols.catalog import Catalog, VisitRow
 from quadloom.stores.protocols.text import SearchAnswer
 from quadloom.stores.stores import Stores
+
+if TYPE_CHECKING:
+    from quadloom.asking.changes.versions import VersionDifference
 
 _FOREVER = 1e18
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 import time
 from pathlib import Path
 from typing import Annotated
@@ -23,10 +24,26 @@ from quadloom.warehouse import Warehouse
 from quadloom.web.view.filters import date_words
 
 _FOLDER = Path("quadloom-demo")
+SITES_PORT = 7273
+SITES_CONFIG = """# Written by `quadloom demo --sites`: how to reach the demo's sites, with short pauses.
+[crawl]
+contact = "demo@quadloom.invalid"
+max_wait = 2.0
+[politeness]
+delay = 0.05
+ip_delay = 0.0
+max_crawl_delay = 0.2
+[guard]
+allow = ["127.0.0.0/8"]
+hosts = { "*.example" = "127.0.0.1" }
+"""
 
 
 def demo(
-    *, offline: Annotated[bool, Parameter(negative="")] = True, keep: Annotated[bool, Parameter(negative="")] = False
+    *,
+    offline: Annotated[bool, Parameter(negative="")] = True,
+    keep: Annotated[bool, Parameter(negative="")] = False,
+    sites: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Crawl six small sites that come with Quadloom, then answer three questions about them.
 
@@ -38,8 +55,13 @@ def demo(
         use the sites inside the package, served on loopback; the demo never leaves this machine
     keep
         continue with the warehouse of an earlier demo instead of starting over
+    sites
+        only serve the sites, until Ctrl-C, so that you can crawl them yourself; writes ./quadloom.toml for that
     """
     s = session()
+    if sites:
+        _serve_sites(s)
+        return
     if not offline:
         raise UsageError("the demo runs offline only", hint="to read the real web: `quadloom crawl https://your.site`")
     folder = s.named_warehouse or _FOLDER
@@ -76,6 +98,23 @@ def demo(
         ("quadloom inspect URL", "what one page states, and its mistakes"),
     ):
         s.print(f"  {command:<34}  {what}")
+
+
+def _serve_sites(s: Session) -> None:
+    """For the tutorial: the addresses are the same every time."""
+    config = Path("quadloom.toml")
+    if config.exists() and config.read_text(encoding="utf-8") != SITES_CONFIG:
+        raise UsageError(f"{config} exists", hint="run this in an empty directory")
+    try:
+        server = DemoServer(port=SITES_PORT)
+    except OSError:
+        raise UsageError(f"another program uses port {SITES_PORT}", hint="is the demo running already?") from None
+    config.write_text(SITES_CONFIG, encoding="utf-8")
+    with server:
+        s.say(f"Six sites on this machine, until Ctrl-C. {config} lets `quadloom` find them from this directory:")
+        for home in server.homes:
+            s.write(home)
+        threading.Event().wait()
 
 
 def demo_settings(settings: Settings, hosts: dict[str, str]) -> Settings:

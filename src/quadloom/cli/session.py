@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import cached_property
 from pathlib import Path
+from typing import cast
 
 import msgspec
 from rich.console import Console
@@ -20,7 +21,7 @@ from rich.console import Console
 from quadloom.cli.tables import fitted
 from quadloom.model.finding import named
 from quadloom.settings import Settings
-from quadloom.settings.loading import LoadedSettings, Value, load, warehouse_path
+from quadloom.settings.loading import LoadedSettings, Tree, Value, load, warehouse_path
 
 
 class Session:
@@ -56,7 +57,16 @@ class Session:
 
     @cached_property
     def loaded(self) -> LoadedSettings:
-        return load(config=self.config, overrides=self._overrides)
+        """With what all machines share, if this is a cluster's: a worker needs only the address of the database."""
+        own = load(config=self.config, overrides=self._overrides)
+        if not own.settings.stores.frontier.startswith("postgresql:"):
+            return own
+        from quadloom.stores.postgres.state import shared_settings  # not needed by most commands
+
+        shared = shared_settings(own.settings)
+        if shared is None:
+            return own
+        return load(config=self.config, overrides=self._overrides, shared=cast(Tree, shared))
 
     @property
     def settings(self) -> Settings:
@@ -95,8 +105,16 @@ class Session:
         """Print a line on stdout; on a terminal it is wrapped between words."""
         self.out.print(harmless(text) if self.is_terminal else text, markup=False)
 
-    def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str = "") -> None:
-        """Print a table on a terminal, without empty columns; elsewhere tab-separated lines for `cut` and `awk`."""
+    def table(
+        self,
+        columns: Sequence[str],
+        rows: Iterable[Sequence[object]],
+        *,
+        title: str = "",
+        styles: Sequence[str] = (),
+    ) -> None:
+        """Print a table on a terminal, without empty columns; elsewhere tab-separated lines for `cut` and `awk`.
+        `styles`: of the rows, such as red; empty = none."""
         if not self.is_terminal:
             for row in rows:
                 self.write("\t".join(_cell(value) for value in row))
@@ -106,7 +124,7 @@ class Session:
         numeric = [all(isinstance(row[index], int | float) or row[index] == "" for row in cells) for index in shown]
         texts = [[harmless(_shown(row[index])) for index in shown] for row in cells]
         names = [columns[index] for index in shown]
-        self.out.print(fitted(names, texts, numeric, self.out.width, title=title))
+        self.out.print(fitted(names, texts, numeric, self.out.width, title=title, styles=styles))
 
 
 # C0 and C1 except tab and line feed; directional overrides, which can make one name look like another.

@@ -19,16 +19,25 @@ _WHOLE_WORD = 28  # a word up to this length is not shortened if there is any ot
 
 
 def fitted(
-    columns: Sequence[str], cells: Sequence[Sequence[str]], numeric: Sequence[bool], width: int, *, title: str = ""
+    columns: Sequence[str],
+    cells: Sequence[Sequence[str]],
+    numeric: Sequence[bool],
+    width: int,
+    *,
+    title: str = "",
+    styles: Sequence[str] = (),
 ) -> Table:
-    """A table without lines. `numeric`: columns that are aligned to the right and never give way."""
+    """A table without lines. `numeric`: columns that are aligned to the right and never give way. `styles`: of rows."""
     widths = column_widths(columns, cells, numeric, width)
     table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
     table.header_style = "bold"
     for name, size, is_number in zip(columns, widths, numeric, strict=True):
         table.add_column(name, width=size, overflow="fold", no_wrap=is_number, justify="right" if is_number else "left")
-    for row in cells:
-        table.add_row(*(escape(_words(text, size)) for text, size in zip(row, widths, strict=True)))
+    for number, row in enumerate(cells):
+        style = styles[number] if number < len(styles) else ""
+        table.add_row(
+            *(escape(_words(text, size)) for text, size in zip(row, widths, strict=True)), style=style or None
+        )
     return table
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
+from typing import Literal
 
 import msgspec
 
+from quadloom.fetching.browser.renderer import RenderingTotals
 from quadloom.model.outcome import READ_OUTCOMES, Settlement
 from quadloom.model.service import InstanceLoad
 from quadloom.process.channel import ProcessHeartbeat
@@ -45,14 +47,20 @@ class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
     links: int = 0
     findings: int = 0
     quarantined: int = 0
+    replaced_workers: int = 0  # processes that died or exceeded a limit, and were started again
     frontier: dict[str, int] = {}
     phases: dict[str, int] = {}  # pages through each phase
     cpu: dict[str, float] = {}  # seconds by phase
     rates: dict[str, float] = {}  # pages per second through each phase, over the last ten seconds
+    queues: dict[str, int] = {}  # pages that wait before each phase
+    waits: dict[str, float] = {}  # what held back further requests, as shares of the last ten seconds; see `HeldBy`
+    bandwidth: float = 0.0  # `freshness.bandwidth` of a crawl without an end
     statuses: dict[str, int] = {}
     expected: ExpectedFreshness | None = None  # of all pages, by their learned rates and the present bandwidth
     state: str = "running"
+    waits_for: list[str] = []  # what is away: the network, or a store
     workers: list[ProcessHeartbeat] = []
+    rendering: RenderingTotals | None = None  # what the browser has cost; None without one
     services: list[InstanceLoad] = []  # every instance of the user's services
     disks: list[DiskState] = []  # directories of the archive
     limit: int = 0  # pages at which the crawl ends; 0 = there is none
@@ -82,10 +90,15 @@ class ProblemCounter:
         return sorted(found, key=lambda problem: -problem.visits)
 
 
-class Meter:
-    """Counts pages by phase; `rates` covers the last ten seconds."""
+HeldBy = Literal["phases", "memory", "bandwidth", "hosts", "disk", "network", "store", ""]
+"""What keeps a crawl from sending more requests: pages that are in progress, their bytes, `freshness.bandwidth`, pauses
+between requests to a host, writing, the network, a store that is away. Empty: nothing, or nobody wants more."""
 
-    PHASES = ("fetch", "detect", "transform", "index", "extract")
+
+class Meter:
+    """Counts pages by phase; `rates` and `waits` cover the last ten seconds."""
+
+    PHASES = ("fetch", "detect", "transform", "index", "extract", "settle")
     _LATEST = 40  # pages whose hosts are shown
 
     def __init__(self) -> None:
@@ -97,12 +110,35 @@ class Meter:
         self._hosts: deque[str] = deque(maxlen=self._LATEST)
         self.pages = 0
         self.bytes = 0
-        self._samples: deque[tuple[float, dict[str, int]]] = deque()
+        self.rendering = RenderingTotals()
+        self._samples: deque[tuple[float, dict[str, int], dict[HeldBy, float]]] = deque()
+        self._held: defaultdict[HeldBy, float] = defaultdict(float)
+        self._turned_at = self.started
+        self._settle_wait = 0.0
+
+    def held(self, by: HeldBy, settle_wait: float) -> None:
+        """Once a turn: what has held the crawl back since the last one. `settle_wait`: seconds of waiting for the disk
+        or the database so far."""
+        now = time.monotonic()
+        writing = min(settle_wait - self._settle_wait, now - self._turned_at)
+        self._held["disk"] += writing
+        self._held[by] += now - self._turned_at - writing
+        self._turned_at, self._settle_wait = now, settle_wait
+
+    def waits(self) -> dict[str, float]:
+        """Shares of the last ten seconds, the largest first."""
+        if not self._samples:
+            return {}
+        before = self._samples[0][2]
+        parts = {str(by): seconds - before.get(by, 0.0) for by, seconds in self._held.items() if by}
+        total = max(self._turned_at - self._samples[0][0], 1e-3)
+        shares = {by: round(min(1.0, part / total), 3) for by, part in parts.items() if part > 0.0}
+        return dict(sorted(shares.items(), key=lambda item: -item[1]))
 
     def settled(self, settlement: Settlement) -> None:
         """Count a finished visit."""
         self.outcomes[settlement.outcome] += 1
-        self.phases["extract"] += 1
+        self.phases["settle"] += 1
         self._hosts.append(settlement.visit.host)
         page = settlement.page
         if page is not None:
@@ -121,14 +157,14 @@ class Meter:
         """Store the counters once a second, for `rates`."""
         now = time.monotonic()
         if not self._samples or now - self._samples[-1][0] >= 1.0:
-            self._samples.append((now, dict(self.phases)))
+            self._samples.append((now, dict(self.phases), dict(self._held)))
             while now - self._samples[0][0] > 10.0:
                 self._samples.popleft()
 
     def rates(self) -> dict[str, float]:
         if not self._samples:
             return {}
-        at, before = self._samples[0]
+        at, before, _ = self._samples[0]
         elapsed = max(time.monotonic() - at, 1e-3)
         return {phase: (self.phases[phase] - before.get(phase, 0)) / elapsed for phase in self.PHASES}
 

@@ -12,7 +12,8 @@ from contextlib import suppress
 
 import msgspec
 
-from quadloom.crawl.report import CrawlReport
+from quadloom.crawl.balance import Balance, CrawlState, balance, balance_of
+from quadloom.crawl.report import CrawlReport, Meter
 from quadloom.errors import StoreError
 from quadloom.stores.named_values import NamedValues
 from quadloom.stores.protocols.catalog import Catalog
@@ -23,11 +24,13 @@ _RUNS = 100  # the newest; older ones are removed
 
 
 class RunPoint(msgspec.Struct, frozen=True, array_like=True):
-    """`at`: Unix time; `rate`: pages a second since the last point."""
+    """`at`: Unix time; `rate`: pages a second since the last point; `phases`: the same through each of
+    `Meter.PHASES`, the curves of MultiCrawler's figures 2 to 6."""
 
     at: float
     pages: int
     rate: float
+    phases: tuple[float, ...] = ()
 
 
 class CrawlRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +45,10 @@ class CrawlRun(msgspec.Struct, frozen=True, kw_only=True):
     denied: int = 0
     gone: int = 0
     points: tuple[RunPoint, ...] = ()
+    phases: dict[str, int] = {}  # pages through each phase
+    cpu: dict[str, float] = {}  # seconds by phase
+    workers: int = 1
+    advice: str = ""
 
     @property
     def seconds(self) -> float:
@@ -67,10 +74,15 @@ class RunHistory:
         """Write the run as it is now."""
         last = self._run.points[-1] if self._run.points else RunPoint(self._run.started_at, 0, 0.0)
         passed = max(now - last.at, 1e-3)
+        before = self._run.phases
+        rates = tuple(
+            round(max(0, report.phases.get(phase, 0) - before.get(phase, 0)) / passed, 3) for phase in Meter.PHASES
+        )
         points = (
             *self._run.points,
-            RunPoint(round(now, 1), report.pages, round((report.pages - last.pages) / passed, 3)),
+            RunPoint(round(now, 1), report.pages, round((report.pages - last.pages) / passed, 3), rates),
         )
+        found = balance_of(report)
         if len(points) > _POINTS:
             points = _halved(points)
             self._every *= 2
@@ -84,6 +96,10 @@ class RunHistory:
             denied=report.denied,
             gone=report.gone,
             points=points,
+            phases=report.phases,
+            cpu=report.cpu,
+            workers=next((row.workers for row in found.phases if row.phase == "transform"), 1),
+            advice=found.advice,
         )
         with suppress(StoreError):  # no crawl ends because its history cannot be written
             RUNS.put(self._catalog, self._key, self._run)
@@ -107,9 +123,22 @@ def runs_of(catalog: Catalog, limit: int = 20) -> list[CrawlRun]:
     return [run for run in found if run is not None]
 
 
+def balance_of_run(run: CrawlRun, cores: int) -> Balance:
+    """The table of phases of a run that has ended; rates are those of the whole run."""
+    seconds = max(run.seconds, 1e-3)
+    rates = {phase: pages / seconds for phase, pages in run.phases.items()}
+    found = balance(CrawlState(run.phases, run.cpu, rates, run.workers, cores))
+    return msgspec.structs.replace(found, advice=run.advice or found.advice)
+
+
 def _halved(points: Sequence[RunPoint]) -> tuple[RunPoint, ...]:
     """Every second point; its rate is the mean of the two that it stands for."""
     return tuple(
-        RunPoint(second.at, second.pages, round((first.rate + second.rate) / 2, 3))
+        RunPoint(
+            second.at,
+            second.pages,
+            round((first.rate + second.rate) / 2, 3),
+            tuple(round((one + two) / 2, 3) for one, two in zip(first.phases, second.phases, strict=False)),
+        )
         for first, second in zip(points[::2], points[1::2], strict=False)
     )

@@ -20,6 +20,7 @@ from quadloom.maintenance.rebuild import RebuildReport, check_sources, rebuild
 from quadloom.maintenance.swap import SpooledLedger, commit, discard, write_marks
 from quadloom.maintenance.verify import VerifyReport, verify
 from quadloom.model.event import EventKind
+from quadloom.process.durable import replacing
 from quadloom.stores.backends import fresh_quads, open_text
 from quadloom.stores.protocols.state import Shards
 from quadloom.stores.stores import Stores
@@ -36,7 +37,7 @@ class Maintenance:
         self._reopen = reopen
 
     def verify(self, *, progress: Progress = lambda _pages: None) -> VerifyReport:
-        """Compare archive, quads and text with the catalog, page by page."""
+        """Compare archive, quads, text and links with the catalog, page by page."""
         return verify(self._stores, self._stores.settings, progress=progress)
 
     def export(
@@ -47,14 +48,15 @@ class Maintenance:
         selection: Selection | None = None,
         progress: Progress = lambda _pages: None,
     ) -> DumpReport:
-        """Write the warehouse, or a part of it, to a file (format by suffix: `out.nq.gz`) or a binary stream."""
+        """Write the warehouse, or a part of it, to a file (format by suffix: `out.nq.gz`) or a binary stream.
+        A file appears, or replaces an older one, when it is complete."""
         chosen = selection or Selection()
         if not isinstance(target, str | Path):
             return export_to(self._queries, target, format or "nq", chosen, time.time(), progress)
         name = Path(target).name
         wanted = format or name.partition(".")[2] or "nq"
         parse_format(wanted)
-        with Path(target).open("wb") as stream:
+        with replacing(Path(target)) as stream:
             return export_to(self._queries, stream, wanted, chosen, time.time(), progress)
 
     def import_(

@@ -8,7 +8,8 @@ import msgspec
 from xxhash import xxh3_128_digest
 
 from quadloom.errors import ArchiveDamaged
-from quadloom.ingest.reindex import archived_page
+from quadloom.ingest.index.reindex import archived_page
+from quadloom.maintenance.links import StoredLinks, has_links
 from quadloom.maintenance.lost_database import way_out
 from quadloom.model.outcome import PageRow
 from quadloom.model.page import Page
@@ -27,7 +28,7 @@ _BATCH = 500
 class Drift(msgspec.Struct, frozen=True):
     """One difference from the catalog."""
 
-    what: str  # archive | quads | text | description | stray-graph | stray-document | stray-description | unindexed
+    what: str  # archive quads text description links, stray-graph stray-document stray-description, unindexed
     subject: str
     detail: str
 
@@ -47,8 +48,8 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
 def verify(
     stores: Stores, settings: Settings, *, limit: int = 1000, progress: Callable[[int], None] = lambda _n: None
 ) -> VerifyReport:
-    """Compare every page's archive record, graph, document and description with the catalog. Reads everything, writes
-    nothing.
+    """Compare every page's archive records, graph, document, description and links with the catalog. Reads everything,
+    writes nothing.
 
     Archived pages are transformed again, because only that shows whether the graph has what the page says.
     """
@@ -58,6 +59,7 @@ def verify(
     graphs: set[str] = set()
     ids: set[str] = set()
     subjects: set[str] = set()
+    links = StoredLinks(stores.places.links) if has_links(settings) else None
     pages = 0
     with TransformPool(settings) as pool:
         for item in _reprocessed(stores, pool, all_pages(stores)):
@@ -73,6 +75,9 @@ def verify(
             if len(drifts) < limit:
                 drifts.extend(_archive_drifts(stores, row, page))
                 drifts.extend(_index_drifts(stores, row, result, documents, described))
+                if links is not None and result is not None and _is_indexed(row):
+                    difference = links.difference(row, result.edges)
+                    drifts.extend([Drift("links", row.href, difference)] if difference else [])
             progress(pages)
     strays = (graph for graph in stores.quads.graphs() if is_page(graph) and graph not in graphs)
     drifts.extend(Drift("stray-graph", graph, "in the quad store, but not a graph of any page") for graph in strays)
@@ -108,7 +113,7 @@ def _advice(stores: Stores, pages: int, drifts: Sequence[Drift]) -> str:
     restore = "restore the damaged files of the archive from a backup"
     if found <= {"archive", "unindexed"}:
         return f"{restore}, or have the pages read again: `quadloom refresh URL`; the indexes are in order"
-    again = "to rebuild quads and text from the archive: `quadloom rebuild`"
+    again = "to rebuild quads, text and links from the archive: `quadloom rebuild`"
     return f"{restore} if there is one; then, {again}" if "archive" in found else again
 
 
@@ -141,15 +146,18 @@ def _task(item: tuple[PageRow, Page | None]) -> tuple[Visit, Page] | None:
 
 
 def _archive_drifts(stores: Stores, row: PageRow, page: Page | None) -> Iterator[Drift]:
-    if row.archive is None or not row.body_digest:
-        return
-    place = f"{row.archive.file} at {row.archive.offset}"
-    if page is None:
+    older = {visit.archive for visit in stores.catalog.history(row.fingerprint)} - {None, row.archive}
+    unread = [row.archive] if page is None else []
+    for ref in (*unread, *sorted((ref for ref in older if ref is not None), key=lambda ref: (ref.file, ref.offset))):
         try:
-            stores.archive.get(row.archive)
+            if ref is not None:
+                stores.archive.get(ref)
         except ArchiveDamaged as error:
             yield Drift("archive", row.href, error.message)
-    elif xxh3_128_digest(page.body) != row.body_digest:
+    if page is None or row.archive is None or not row.body_digest:
+        return
+    if xxh3_128_digest(page.body) != row.body_digest:
+        place = f"{row.archive.file} at {row.archive.offset}"
         yield Drift("archive", row.href, f"{place} has another body than the page that was fetched")
 
 
@@ -157,7 +165,7 @@ def _index_drifts(
     stores: Stores, row: PageRow, result: PageResult | None, documents: set[str], described: set[str]
 ) -> Iterator[Drift]:
     graph = row.graph
-    if (row.quads_digest, row.text_digest) != (row.indexed_quads, row.indexed_text):
+    if not _is_indexed(row):
         yield Drift("unindexed", row.href, "settled but not indexed yet; the next crawl replays it")
         return
     if row.quads_digest:
@@ -168,6 +176,10 @@ def _index_drifts(
         yield Drift("text", graph, "the document is missing from the text index")
     if (row.quads_digest or row.text_digest) and graph not in described and iri(graph) is not None:
         yield Drift("description", graph, f"the page is not described in {PAGES}")
+
+
+def _is_indexed(row: PageRow) -> bool:
+    return (row.quads_digest, row.text_digest) == (row.indexed_quads, row.indexed_text)
 
 
 def is_page(graph: str) -> bool:

@@ -62,6 +62,12 @@ class ChangeNotifier:
         """Subscriptions were added or removed."""
         self.interests = Interests(read_subscriptions(self._catalog))
 
+    def reload_if_changed(self) -> None:
+        """Another machine may have added or removed some."""
+        now = read_subscriptions(self._catalog)
+        if now != list(self.interests.subscriptions):
+            self.interests = Interests(now)
+
     def notices(
         self,
         settlements: Sequence[Settlement],

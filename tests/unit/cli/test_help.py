@@ -11,8 +11,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from quadloom.cli.application import application
 from quadloom.cli.crawling.live import nothing_read, progress_lines
-from quadloom.cli.main import COMMANDS, run
+from quadloom.cli.main import COMMANDS, SUMMARY, add_installed_commands, groups, run
+from quadloom.cli.overview import overview
 from quadloom.cli.session import Session
 from quadloom.crawl.report import CrawlReport, VisitProblem
 from quadloom.model.outcome import Outcome, PageRow, Settlement
@@ -32,6 +34,19 @@ def test_help_lists_every_command_once_in_groups(
     titles = re.findall(r"─ ([A-Z][^─]*?) ─", shown)
     assert titles[0] == "Begin" and titles[-1] == "Options of every command"
     assert max(len(line) for line in shown.splitlines()) <= 80
+
+
+def test_help_is_what_the_parser_of_options_would_print(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is written without the parser, so a new option must be added to both."""
+    monkeypatch.setenv("COLUMNS", "80")
+    add_installed_commands()
+    application().meta(["--help"], exit_on_error=False, result_action="return_value")
+    wanted = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert overview(SUMMARY, groups, 80).splitlines() == wanted
+    coloured = overview(SUMMARY, groups, 80, colour=True)
+    assert re.sub(r"\x1b\[\d*m", "", coloured).splitlines() == wanted
 
 
 def test_a_commands_own_options_come_first(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,10 +1,14 @@
-"""A page through time: its visits, its graph as of any moment, and what changed between two."""
+"""A page through time: its visits, its graph as of any moment, and what changed between two.
+
+Old versions are transformed again; what that needs is imported when it happens.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
-from quadloom.asking.changes.versions import VersionDifference, VersionGraph, difference, version_graph
 from quadloom.errors import NothingFound, UsageError
 from quadloom.model.outcome import Outcome, PageRow
 from quadloom.model.quads import Quads
@@ -12,6 +16,9 @@ from quadloom.model.url import Url
 from quadloom.settings import Settings
 from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.protocols.catalog import Catalog, VisitRow
+
+if TYPE_CHECKING:
+    from quadloom.asking.changes.versions import VersionDifference, VersionGraph
 
 _FAILED = frozenset(map(str, (Outcome.GONE, Outcome.FAILED, Outcome.DENIED)))
 
@@ -60,12 +67,16 @@ def difference_between(
     archive: Archive, page: PageRow, old: VisitRow, new: VisitRow, settings: Settings
 ) -> VersionDifference:
     """What was added and removed between two visits. Versions with equal digests are not read."""
+    from quadloom.asking.changes.versions import VersionDifference, difference
+
     if (old.quads_digest, old.text_digest) == (new.quads_digest, new.text_digest):
         return VersionDifference()
     return difference(_graph(archive, page, old, settings), _graph(archive, page, new, settings))
 
 
 def _graph(archive: Archive, page: PageRow, visit: VisitRow, settings: Settings) -> VersionGraph:
+    from quadloom.asking.changes.versions import VersionGraph, version_graph
+
     if not visit.quads_digest:
         return VersionGraph(Quads.of(page.graph, b""))
     if visit.archive is None:

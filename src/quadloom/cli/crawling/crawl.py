@@ -7,11 +7,13 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from glob import escape
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Literal
 
+import msgspec
 from cyclopts import Parameter
 
 from quadloom.cli.crawling.live import ProgressDisplay, finish, nothing_read
@@ -23,6 +25,7 @@ from quadloom.fetching.guard import is_opened
 from quadloom.ingest.link_queries import check_strategies
 from quadloom.model.phase import PHASES, PhaseName
 from quadloom.model.url import Url
+from quadloom.settings import Settings, SiteSettings
 from quadloom.stores.backends import exists
 from quadloom.warehouse import Warehouse
 
@@ -39,6 +42,7 @@ def crawl(
     max_seconds: float | None = None,
     max_failures: int | None = None,
     delay: float | None = None,
+    own_site: Annotated[bool, Parameter(negative="")] = False,
     contact: str | None = None,
     strategy: Annotated[list[str] | None, Parameter(negative="")] = None,
     order: Literal["breadth-first", "importance", "random"] | None = None,
@@ -70,6 +74,8 @@ def crawl(
         exit with code 5 if more visits than this failed
     delay
         least seconds between two requests to one host
+    own_site
+        the hosts of these URLs are your own: no pauses between requests, 16 requests at the same time
     contact
         URL or mail address shown to the sites you visit
     strategy
@@ -112,7 +118,8 @@ def crawl(
         return crawl_on_ray(s, starts or s.settings.crawl.seeds, ray, ray_workers)
     check_start(s, starts)
     chosen = chosen_phases(phases)
-    with Warehouse.open(s.warehouse, settings=s.settings, phases=chosen) as warehouse:
+    settings = with_own_sites(s.settings, starts or s.settings.crawl.seeds) if own_site else s.settings
+    with Warehouse.open(s.warehouse, settings=settings, phases=chosen) as warehouse:
         if "fetch" in chosen:
             require_contact(s, warehouse, starts)
         running = warehouse.crawl(starts or s.settings.crawl.seeds, forever=forever, follow=follow)
@@ -156,6 +163,18 @@ def check_start(s: Session, starts: list[str]) -> None:
     private = all(is_opened(Url.parse(url).host, s.settings.guard) for url in first)
     if not s.settings.crawl.contact and not private and not _can_ask():
         raise _no_contact()
+
+
+def with_own_sites(settings: Settings, starts: Sequence[str]) -> Settings:
+    """The settings for a user who owns the hosts of these URLs."""
+    if not starts:
+        raise UsageError(
+            "--own-site needs a URL, to know which host is yours",
+            hint="give the URL again, or write a [[site]] table with own = true",
+        )
+    hosts = sorted({Url.parse(url).host for url in starts})
+    sites = [SiteSettings(match=escape(host), own=True) for host in hosts]
+    return msgspec.structs.replace(settings, site=[*settings.site, *sites])
 
 
 def _when_input_ends(then: Callable[[], None]) -> None:

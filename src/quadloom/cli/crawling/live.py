@@ -11,6 +11,7 @@ from rich.text import Text
 
 from quadloom.cli.progress import bar, duration
 from quadloom.cli.session import Session
+from quadloom.crawl.balance import balance_of
 from quadloom.crawl.report import CrawlReport, VisitProblem
 from quadloom.model.outcome import READ_OUTCOMES
 from quadloom.model.url import Url
@@ -18,6 +19,7 @@ from quadloom.stores.protocols.catalog import Catalog
 
 _WORDS = {"running": "crawling", "paused": "paused", "stopping": "saving"}
 _STYLES = {"running": "bold green", "paused": "bold yellow", "stopping": "bold yellow"}
+_MEASURED = 50  # pages; with fewer, the figures are noise
 _MOST_PROBLEMS = 5
 _WIDTH = 80
 _HINTS = {
@@ -120,11 +122,26 @@ def _print_end(s: Session, report: CrawlReport, interrupted: bool) -> None:
         f"{report.failed:,} failed · {report.denied:,} denied · "
         f"{report.seconds:.1f} s ({report.pages_per_second:.1f} pages/s)"
     )
+    if (cost := report.rendering) is not None:
+        s.say(
+            f"browser: {cost.pages:,} pages after scripts · {cost.requests:,} more requests · "
+            f"{cost.bytes / 1e6:.1f} MB · {cost.cpu_seconds:.1f} s of CPU"
+        )
     _print_problems(s, report.problems)
+    _print_phases(s, report)
     queued, waiting = report.frontier.get("queued", 0), report.frontier.get("waiting", 0)
     s.say(f"{queued:,} URLs left to read · {waiting:,} to be read again later")
     if waiting and not (report.pages or queued or interrupted or report.problems):
         s.say("Nothing to crawl right now. To re-read pages: `quadloom refresh`.")
+
+
+def _print_phases(s: Session, report: CrawlReport) -> None:
+    """What a page costs in each phase, and the slowest of them: the last line of MultiCrawler's table 2."""
+    costs = [(row.phase, 1000.0 / row.per_core) for row in balance_of(report).phases if row.per_core]
+    if report.pages >= _MEASURED and costs:
+        slowest = max(costs, key=lambda item: item[1])[0]
+        each = " · ".join(f"{phase} {cost:.2f}" for phase, cost in costs)
+        s.say(f"CPU-ms a page: {each}; most in {slowest}")
 
 
 def _print_problems(s: Session, problems: list[VisitProblem]) -> None:

@@ -16,7 +16,7 @@ from quadloom.warehouse import Warehouse
 
 
 def verify() -> int:
-    """Compare archive, quads and text with the catalog, page by page. Exit code 1 if they differ."""
+    """Compare archive, quads, text and links with the catalog, page by page. Exit code 1 if they differ."""
     s = session()
     opened = Warehouse.open if exists(s.warehouse, s.settings) else Warehouse.read  # which refuses what is not there
     with (
@@ -36,7 +36,7 @@ def verify() -> int:
 
 
 def rebuild(*, partial: Annotated[bool, Parameter(negative="")] = False, links: bool = True) -> int:
-    """Rebuild quads and text from the archive; the new ones replace the old ones when they are complete.
+    """Rebuild quads, text and links from the archive; new indexes replace the old ones when they are complete.
 
     Topic scores, and statements of pages that may not be archived, are copied. Indexes that are too damaged to open are
     kept as quads.damaged or text.damaged. If the database or files of the archive are missing, nothing is changed.

@@ -5,20 +5,23 @@ All figures are in `monitor.json` too, so that a browser, a terminal and a scrip
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 
 import msgspec
 from markupsafe import Markup
 
 from quadloom.asking.numbers import LABELS, WarehouseNumbers, numbers_of
+from quadloom.cluster.view import ClusterView
 from quadloom.crawl.balance import Balance, balance_of
 from quadloom.crawl.monitor import SAMPLE, FreshnessReport, WorkerLoad, freshness, heartbeat
-from quadloom.crawl.report import CrawlReport
-from quadloom.crawl.run_history import CrawlRun, runs_of
+from quadloom.crawl.report import CrawlReport, Meter
+from quadloom.crawl.run_history import CrawlRun, balance_of_run, runs_of
 from quadloom.model.event import Event
 from quadloom.model.url import host_of
 from quadloom.refresh.state import schedule_of
 from quadloom.scheduling.demand import ExpectedFreshness
+from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import FrontierStats, HostRow
 from quadloom.web.server.crawl_poller import ChartPoint
 from quadloom.web.server.requests import ViewResponse, WebRequest
@@ -80,6 +83,7 @@ class MonitorView(msgspec.Struct, frozen=True, kw_only=True):
     events: list[Event]
     points: list[ChartPoint]
     runs: list[CrawlRun]  # of this warehouse, newest first
+    cluster: ClusterView | None = None  # all workers; None = the warehouse belongs to one machine
 
 
 def monitor_page(request: WebRequest) -> ViewResponse:
@@ -96,7 +100,7 @@ def monitor_page(request: WebRequest) -> ViewResponse:
         state=report.state if report else "stopped",
         sentence=_sentence(report, stats, numbers),
         report=report,
-        balance=balance_of(report) if report else Balance(advice="No crawl is running."),
+        balance=balance_of(report) if report else _last_balance(warehouse.stores.catalog),
         workers=heartbeat(report.workers, report.seconds) if report else [],
         frontier={name: number for name, number in msgspec.structs.asdict(stats).items() if isinstance(number, int)},
         outcomes=_counted(counts, "outcome"),
@@ -115,6 +119,7 @@ def monitor_page(request: WebRequest) -> ViewResponse:
         events=request.site.crawl.events(0, 20)[::-1],
         points=request.site.crawl.points(),
         runs=runs_of(warehouse.stores.catalog),
+        cluster=request.site.crawl.cluster(),
     )
     extra: dict[str, object] = {
         "states": {name: view.frontier[name] for name in _STATES},
@@ -122,6 +127,7 @@ def monitor_page(request: WebRequest) -> ViewResponse:
         "phases": _DRAWN,
         "chart": _chart(view.points),
         "past": _past(view.runs),
+        "by_phase": _phases_of_run(view.runs),
     }
     return ViewResponse("monitor.html", view, extra)
 
@@ -155,6 +161,24 @@ def _chart(points: list[ChartPoint]) -> Markup:
     step = max(1, len(points) // _MOST_POINTS)
     series = [(name, [Mark("", point.at, point.rates.get(name, 0.0)) for point in points[::step]]) for name in _DRAWN]
     return line(series, "Pages per second through the phases", dates=True)
+
+
+def _last_balance(catalog: Catalog) -> Balance:
+    """Of the last crawl, if there was one."""
+    runs = runs_of(catalog, 1)
+    return balance_of_run(runs[0], os.cpu_count() or 1) if runs else Balance(advice="No crawl is running.")
+
+
+def _phases_of_run(runs: list[CrawlRun]) -> Markup:
+    """The curves of the phases over the newest run that has some: MultiCrawler's figures 2 to 6."""
+    run = next((run for run in runs if len(run.points) > 1 and run.points[-1].phases), None)
+    if run is None:
+        return Markup()
+    series = [
+        (phase, [Mark("", point.at - run.started_at, point.phases[n]) for point in run.points if point.phases])
+        for n, phase in enumerate(Meter.PHASES)
+    ]
+    return line(series, f"Pages per second through each phase, run of {moment(run.started_at)}")
 
 
 def _past(runs: list[CrawlRun]) -> Markup:

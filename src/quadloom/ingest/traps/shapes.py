@@ -31,6 +31,13 @@ _YEAR = re.compile(r"(?:^|[/=_-])([1-9]\d{3})[/_-]?(?:0[1-9]|1[0-2])(?=$|[/_&-]|
 _PLAIN_YEAR = re.compile(r"(?i)[?&](?:year|y|jahr|annee)=(\d{1,6})(?=$|&)")
 _CALENDAR_WORD = re.compile(r"(?i)cal|event|date|month|day|year|week|agenda|schedule|termin|kalend")
 _DIGITS = re.compile(r"\d+")
+_PLAIN = re.compile(rf"[a-z]+://[^/?;(]*(?:/[^/?;(]*){{0,{MAX_REPEATS}}}")
+
+
+def is_plain(href: str) -> bool:
+    """Whether a URL has neither a query nor a date, and a short path, as most have. `trap` and `HostShapes` say nothing
+    about those, which this finds out in less than half of the time."""
+    return len(href) <= MAX_LENGTH and _PLAIN.fullmatch(href) is not None and _YEAR.search(href) is None
 
 
 def trap(href: str) -> str | None:

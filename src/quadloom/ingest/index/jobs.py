@@ -7,13 +7,16 @@ for as long as pages of it are pending here; otherwise the next owner would tran
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from quadloom.ingest.describe import REPROCESSED_AT, SourceUrls, description
 from quadloom.ingest.hooks import FinishedVisit, SettleBatch
-from quadloom.ingest.indexer import Indexer, IndexJob
-from quadloom.model.outcome import READ_OUTCOMES, PageRow, Settlement
+from quadloom.ingest.index.describe import REPROCESSED_AT, SourceUrls, description
+from quadloom.ingest.index.indexer import Indexer, IndexJob
+from quadloom.model.outcome import READ_OUTCOMES, Outcome, PageRow, Settlement
 from quadloom.model.quads import Quads
+from quadloom.model.wire import decode
+from quadloom.phases.index import VISITS, visit_description
+from quadloom.scheduling.page_row import PageScheduleRow
 from quadloom.settings import IndexSettings
 from quadloom.stores.protocols.catalog import Catalog, IndexedPage
 from quadloom.stores.shards import shard_of
@@ -60,13 +63,18 @@ class IndexJobs:
         self.pending = PendingIndex()
 
     def add(self, batch: SettleBatch) -> None:
-        """Jobs for a batch that has just become durable."""
+        """Jobs for a batch that has just become durable. Nothing is written for a page that was found as it was before,
+        unless what its description says has changed in substance."""
         jobs = [
             job
             for item, settlement in zip(batch.visits, batch.settlements, strict=True)
             if (job := self._job(item, settlement, batch.known.get(item.visit.fingerprint))) is not None
         ]
         self.put(jobs)
+        self.describe([row for settlement in batch.settlements if (row := _outdated(settlement, batch.known))])
+        if self._settings.visits and self._indexer is not None:
+            rows = [item.page for item in batch.settlements if item.page is not None]
+            self._indexer.describe([(row.href, self.visit_description(row)) for row in rows], VISITS)
 
     def put(self, jobs: Sequence[IndexJob]) -> None:
         if jobs and self._indexer is not None:
@@ -84,6 +92,10 @@ class IndexJobs:
     def description(self, row: PageRow, status: int) -> bytes:
         """What the graph of pages says about one page, as N-Quads."""
         return description(row, status, self._sources.href(row.via), schedule=self._settings.schedule)
+
+    def visit_description(self, row: PageRow) -> bytes:
+        """What the graph of visits says about the last visit to a URL, as N-Quads."""
+        return visit_description(row, self._sources.href(row.via))
 
     def describe(self, rows: Sequence[PageRow]) -> None:
         """Update the descriptions of pages that are unchanged themselves."""
@@ -140,6 +152,25 @@ class IndexJobs:
         ):
             return None
         return removal(row.fingerprint, old.graph, row.host)
+
+
+def _outdated(settlement: Settlement, known: Mapping[int, PageRow]) -> PageRow | None:
+    """The row of an unchanged page whose description differs from what the graph of pages says. The time of its next
+    visit alone is no reason: that moves with every visit."""
+    row = settlement.page
+    if row is None or settlement.outcome is not Outcome.UNCHANGED:
+        return None
+    old = known.get(row.fingerprint)
+    if old is None:
+        return None
+    if (row.title, row.kind, row.language, row.status) != (old.title, old.kind, old.language, old.status):
+        return row
+    if row.schedule == old.schedule:
+        return None
+    if not row.schedule or not old.schedule:
+        return row
+    rates = [decode(schedule, PageScheduleRow).described_rate for schedule in (row.schedule, old.schedule)]
+    return row if rates[0] != rates[1] else None
 
 
 def removal(fingerprint: int, graph: str, host: str) -> IndexJob:

@@ -16,9 +16,9 @@ import msgspec
 
 from quadloom.errors import ArchiveDamaged
 from quadloom.ingest.handover.spool import ResultSpool
-from quadloom.ingest.indexer import IndexJob
-from quadloom.ingest.jobs import IndexJobs, removal
-from quadloom.ingest.ledger import IndexLedger
+from quadloom.ingest.index.indexer import IndexJob
+from quadloom.ingest.index.jobs import IndexJobs, removal
+from quadloom.ingest.index.ledger import IndexLedger
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.model.page import Page
@@ -47,7 +47,7 @@ class Reindexing:
     """Rows in (`add`), jobs for the indexer out. One thread, the owner's.
 
     With a `fallback` the indexes are filled from nothing: every graph is new, and `fallback` makes the job of a page
-    that the archive does not have. `links_of` receives the links of pages that another process has transformed.
+    that the archive does not have. `links_of` receives the links of every page.
     """
 
     def __init__(
@@ -119,8 +119,7 @@ class Reindexing:
         self._jobs.put([self._job(row, result, status, fresh=waiting.fallback is not None)])
         if waiting.fallback is not None:
             self.links += result.discoveries
-        if row.owed & Owed.INDEX:  # otherwise they were noted when it was settled
-            self._links_of(row.fingerprint, result.edges)
+        self._links_of(row.fingerprint, result.edges)  # noted when it was settled, but perhaps lost in a crash
 
     def request(self, row: PageRow) -> None:
         """Have a page read again, without validators."""

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from quadloom.asking.statistics import STATISTICS, ended
-from quadloom.ingest.describe import REPROCESSED_AT
-from quadloom.ingest.indexer import IndexAcks
+from quadloom.ingest.index.describe import REPROCESSED_AT
+from quadloom.ingest.index.indexer import IndexAcks
 from quadloom.model.link import Discovery
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import Frontier

@@ -1,24 +1,27 @@
 """Which discoveries may enter the frontier: endless URL spaces are refused, and every refusal is counted and reported.
 
 The scope (what the user wants) belongs to the frontier; this is about what no user can want. See
-`quadloom.ingest.trap_shapes` for the shapes. Refusals are stored in the catalog for `quadloom status` and `sites`. Only
-the counts by shape are in memory: after a restart each trap gets its allowance again, and the host's budget, which is
-durable, is the last limit.
+`quadloom.ingest.traps.shapes` for the shapes. Refusals are stored in the catalog for `quadloom status` and `sites`.
+Only the counts by shape are in memory: after a restart each trap gets its allowance again, and the host's budget,
+which is durable, is the last limit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
-from quadloom.ingest.hooks import SettleBatch
-from quadloom.ingest.trap_shapes import HostShapes, SubdomainBudget, trap
+from quadloom.ingest.traps.shapes import HostShapes, SubdomainBudget, is_plain, trap
 from quadloom.model.link import Discovery
 from quadloom.model.lru import LruCache
 from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog
+
+if TYPE_CHECKING:
+    from quadloom.ingest.hooks import SettleBatch
 
 _HOSTS = 10_000  # hosts whose shapes are in memory
 _STORED = 1000  # traps in the catalog
@@ -37,8 +40,12 @@ TRAPS = NamedValue("traps", list[TrapCount])
 
 
 def read_traps(catalog: Catalog) -> list[TrapCount]:
-    """What the crawls of a warehouse have refused, the largest counts first."""
-    return TRAPS.get(catalog) or []
+    """What the crawls of a warehouse have refused, the largest counts first; of all workers together."""
+    found: dict[tuple[str, str], TrapCount] = {}
+    for item in (item for items in TRAPS.get_all(catalog) for item in items):
+        known = found.get((item.host, item.reason))
+        found[item.host, item.reason] = replace(item, count=item.count + (known.count if known is not None else 0))
+    return sorted(found.values(), key=lambda item: -item.count)
 
 
 class TrapFilter:
@@ -51,7 +58,7 @@ class TrapFilter:
         self._shapes: LruCache[str, HostShapes] = LruCache(_HOSTS)
         self._subdomains = SubdomainBudget()
         self.trapped: dict[tuple[str, str], TrapCount] = {
-            (item.host, item.reason): item for item in read_traps(catalog)
+            (item.host, item.reason): item for item in TRAPS.get(catalog) or ()
         }
         self._changed = False
 
@@ -80,7 +87,10 @@ class TrapFilter:
         return TRAPS.encode(sorted(self.trapped.values(), key=lambda item: -item.count)[:_STORED])
 
     def _refusal(self, item: Discovery) -> str | None:
-        reason = trap(item.href) or self._subdomains.admit(item.host) or self._shape(item.host).admit(item.href)
+        if is_plain(item.href):
+            reason = self._subdomains.admit(item.host)
+        else:
+            reason = trap(item.href) or self._subdomains.admit(item.host) or self._shape(item.host).admit(item.href)
         if reason is not None:
             self._count(item, reason)
         return reason

@@ -14,6 +14,7 @@ from e2e.test_cluster import Cluster, stop
 from faults.crawling import command, finish, kill_group
 from quadloom.cluster.steering import ClusterReader
 from quadloom.cluster.view import WorkerView, cluster_view
+from quadloom.errors import QuadloomError
 from quadloom.settings.loading import load
 from quadloom.web.app import create_app
 from quadloom.web.server.state import SiteState
@@ -90,6 +91,20 @@ def test_all_workers_or_one_are_paused_from_elsewhere(cluster: Cluster) -> None:
     waited(cluster, "both", lambda found: {worker.state for worker in found.values()} == {"paused"})
     cluster.tell("resume", "--all-workers")
     waited(cluster, "all go on", lambda found: {worker.state for worker in found.values()} == {"running"})
+
+
+def test_the_site_of_any_machine_steers_all_workers(cluster: Cluster) -> None:
+    site = SiteState(cluster.folder / "desk", load(config=cluster.config).settings, may_control=True)
+    try:
+        assert site.send("pause") == "paused"
+        waited(cluster, "both", lambda found: {worker.state for worker in found.values()} == {"paused"})
+        assert site.send("resume") == "running"
+        added = site.send("seeds", urls=[cluster.serving.web.homes[0]])
+        assert isinstance(added, dict) and added["known"] == 1, "one worker does it for all"
+        with pytest.raises(QuadloomError, match="positive"):
+            site.send("freshness", bandwidth=-1.0)
+    finally:
+        site.close()
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ from quadloom.warehouse import Warehouse
 pytestmark = pytest.mark.skipif(STRACE is None, reason="strace is not installed")
 
 PAGES = 24
-RECENT = int(time.time()) - 3600.0  # so that no page is due again
+RECENT = int(time.time()) - 60.0  # so that no page is due again
 OLDER = RECENT - 86400.0
 SETTINGS = msgspec.structs.replace(
     Settings(),
@@ -126,7 +126,7 @@ def cut(folder: Path, script: str, prepare: Callable[[Path], None], states: int,
     acks.touch()
     prepare(root)
     shutil.copytree(root, folder / "before")
-    operations = record([sys.executable, "-c", COMMON + script, str(root), str(acks), str(RECENT - 60.0)], folder)
+    operations = record([sys.executable, "-c", COMMON + script, str(root), str(acks), str(RECENT - 3600.0)], folder)
     shutil.rmtree(root)
     (folder / "before").rename(root)
     moments = _moments(operations, root)

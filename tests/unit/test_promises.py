@@ -154,3 +154,22 @@ def test_every_error_of_ours_has_a_message_and_an_exit_code() -> None:
             yield from kinds(kind)
 
     assert {kind.exit_code for kind in kinds(QuadloomError)} <= {1, 2, 3, 4, 5, 6, 7, 130}
+
+
+@pytest.mark.parametrize(("page", "least"), [("SECURITY.md", 30), ("docs/explanation/durability.md", 19)])
+def test_every_test_that_a_promise_names_exists(page: str, least: int) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", text)
+    assert len([test for _, test in named if test]) >= least
+    for file, test in named:
+        path = ROOT / file
+        assert path.is_file(), f"{page} names {file}"
+        assert not test or f"def {test}(" in path.read_text(encoding="utf-8"), f"{page} names {file}::{test}"
+
+
+def test_every_promise_of_security_names_a_test() -> None:
+    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8").partition("## Promises")[2].partition("\nBeyond")[0]
+    promises = re.split(r"\n(?=\d+\. )", text)[1:]
+    assert len(promises) == 10
+    for promise in promises:
+        assert "::test_" in promise, promise

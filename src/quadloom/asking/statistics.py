@@ -13,11 +13,13 @@ change rates come from a sample: the catalog lists pages by a hash of their URL,
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from statistics import median
 
 import msgspec
 
+from quadloom.model.outcome import PageRow
 from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import Frontier
@@ -35,6 +37,12 @@ _RECOUNT = """
 SELECT ?term (COUNT(*) AS ?n) {{
   GRAPH ?g {{ {pattern} }} FILTER(?g != <urn:quadloom:pages> && ?term != <urn:quadloom:topicScore>)
 }} GROUP BY ?term"""
+_XML_SHAPE = """
+SELECT (COUNT(*) AS ?n) (AVG(?e) AS ?elements) (AVG(?d) AS ?depth) (MAX(?d) AS ?deepest) {
+  GRAPH ?g { ?page <urn:quadloom:xml#elements> ?e ; <urn:quadloom:xml#depth> ?d }
+}"""
+_XML_NAMES = """
+SELECT ?x (COUNT(*) AS ?n) { GRAPH ?g { ?page <urn:quadloom:xml#%s> ?x } } GROUP BY ?x ORDER BY DESC(?n) ?x LIMIT %d"""
 _SIZES = (1 << 10, 10 << 10, 100 << 10, 1 << 20, 10 << 20)
 _SIZE_NAMES = ("< 1 KiB", "< 10 KiB", "< 100 KiB", "< 1 MiB", "< 10 MiB", "larger")
 _RATES = (("never seen changing", 0.0), ("yearly", 1 / 365), ("monthly", 1 / 30), ("weekly", 1 / 7), ("daily", 1.0))
@@ -43,9 +51,34 @@ _RATES = (("never seen changing", 0.0), ("yearly", 1 / 365), ("monthly", 1 / 30)
 class _Counts(msgspec.Struct, frozen=True):
     classes: dict[str, int]
     properties: dict[str, int]
+    changes: dict[str, tuple[int, int]] = {}  # by kind: versions that changed the data, statements added and removed
 
 
 STATISTICS = NamedValue("statistics", _Counts)
+
+
+class KindStatistics(msgspec.Struct, frozen=True):
+    """Documents of one kind. Of `sampled` ones: median bytes and statements, mean changes per day. Of all: the mean of
+    the statements that a version changes, over the `versions` that changed any."""
+
+    kind: str
+    sampled: int
+    bytes: int
+    quads: int
+    changes_per_day: float
+    versions: int = 0
+    changed_statements: float = 0.0
+
+
+class XmlStatistics(msgspec.Struct, frozen=True):
+    """XML without a stylesheet of its own: what its documents are like. DTDs and namespaces by number of documents."""
+
+    documents: int = 0
+    elements: float = 0.0
+    depth: float = 0.0
+    deepest: int = 0
+    dtds: tuple[tuple[str, int], ...] = ()
+    namespaces: tuple[tuple[str, int], ...] = ()
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,6 +95,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     sizes: tuple[tuple[str, float], ...] = ()
     change_rates: tuple[tuple[str, float], ...] = ()
     sampled: int = 0
+    by_kind: tuple[KindStatistics, ...] = ()
+    xml: XmlStatistics = XmlStatistics()
 
 
 class Statistics:
@@ -70,12 +105,13 @@ class Statistics:
     def __init__(self) -> None:
         self.classes: Counter[str] = Counter()
         self.properties: Counter[str] = Counter()
+        self.changes: dict[str, tuple[int, int]] = {}
 
     @classmethod
     def resume(cls, catalog: Catalog, quads: QuadStore) -> Statistics:
         """The saved counts, or a new count of the store if the last crawl did not end properly."""
         if OPEN.get(catalog) is not None or (STATISTICS.get(catalog) is None and len(quads)):
-            statistics = cls.recounted(quads)
+            statistics = cls.recounted(quads, catalog)
             STATISTICS.put_encoded(catalog, statistics.encode())
         else:
             own = STATISTICS.get(catalog)
@@ -104,12 +140,16 @@ class Statistics:
         for counts in parts:
             statistics.classes.update(counts.classes)
             statistics.properties.update(counts.properties)
+            statistics.changes.update(counts.changes)
         return statistics
 
     @classmethod
-    def recounted(cls, quads: QuadStore) -> Statistics:
-        """Counts of all pages, made by the store's query engine."""
+    def recounted(cls, quads: QuadStore, catalog: Catalog | None = None) -> Statistics:
+        """Counts of all pages, made by the store's query engine. How much versions changed, the store cannot tell: that
+        is as the catalog has it."""
         statistics = cls()
+        if catalog is not None:
+            statistics.changes = cls.saved(catalog).changes
         for counter, pattern in ((statistics.classes, "?s a ?term"), (statistics.properties, "?s ?term ?o")):
             table = msgspec.json.decode(quads.query(_RECOUNT.format(pattern=pattern)), type=_Table)
             for row in table.results.bindings:
@@ -136,15 +176,24 @@ class Statistics:
         for predicate, number in found.items():
             self.properties[predicate[1:-1].decode()] += sign * number
 
-    def apply(self, difference: Difference) -> None:
+    def apply(self, difference: Difference, kind: str = "") -> None:
+        """Count a difference; `kind`: of the document of which it is a new version."""
+        size = len(difference.added) + len(difference.removed)
+        if kind and size:
+            versions, statements = self.changes.get(kind, (0, 0))
+            self.changes[kind] = (versions + 1, statements + size)
         if difference.added:
             self.count("\n".join(difference.added).encode())
         if difference.removed:
             self.count("\n".join(difference.removed).encode(), -1)
 
     def encode(self) -> bytes:
-        changed = ({name: count for name, count in some.items() if count} for some in (self.classes, self.properties))
-        return STATISTICS.encode(_Counts(*changed))
+        return STATISTICS.encode(_Counts(_counted(self.classes), _counted(self.properties), self.changes))
+
+
+def _counted(counts: Counter[str]) -> dict[str, int]:
+    """Without those of nothing. A worker's own may be less than nothing: another one added what it removed."""
+    return {name: count for name, count in counts.items() if count}
 
 
 def stored_spelling(catalog: Catalog, setting: str) -> str:
@@ -174,7 +223,8 @@ def summary(catalog: Catalog, frontier: Frontier, quads: QuadStore, *, limit: in
     sites: Counter[str] = Counter()
     for host in frontier.hosts(limit=1_000_000):
         sites[host.site] += host.pages
-    sizes, rates, sampled = _sampled(catalog)
+    pages = [row for row in catalog.scan(limit=SAMPLE) if row.changed_at]
+    sizes, rates, sampled = _sampled(pages)
     return Summary(
         pages=sum(number for name, number in counts.items() if name.startswith("outcome:")),
         quads=statements_of(catalog, quads),
@@ -185,8 +235,10 @@ def summary(catalog: Catalog, frontier: Frontier, quads: QuadStore, *, limit: in
         kinds=_largest(dict(_prefixed(counts, "kind:")), limit),
         outcomes=_largest(dict(_prefixed(counts, "outcome:")), limit),
         sizes=_shares(sizes, _SIZE_NAMES, sampled),
-        change_rates=_shares(rates, [name for name, _ in _RATES] + ["more often"], sampled),
+        change_rates=_shares(rates, [name for name, _ in _RATES] + ["several times a day"], sampled),
         sampled=sampled,
+        by_kind=_by_kind(pages, statistics.changes),
+        xml=_xml(quads, limit) if "xml" in dict(_prefixed(counts, "kind:")) else XmlStatistics(),
     )
 
 
@@ -209,14 +261,61 @@ class _Table(msgspec.Struct):
     results: _Bindings
 
 
-def _sampled(catalog: Catalog) -> tuple[Counter[str], Counter[str], int]:
+def _by_kind(pages: Sequence[PageRow], changes: dict[str, tuple[int, int]]) -> tuple[KindStatistics, ...]:
+    groups: dict[str, list[PageRow]] = {}
+    for row in pages:
+        groups.setdefault(row.kind, []).append(row)
+    found = []
+    for kind, rows in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
+        versions, statements = changes.get(kind, (0, 0))
+        found.append(
+            KindStatistics(
+                kind,
+                len(rows),
+                round(median(row.body_bytes for row in rows)),
+                round(median(row.quads for row in rows)),
+                round(sum(map(_changes_per_day, rows)) / len(rows), 4),
+                versions,
+                round(statements / versions, 1) if versions else 0.0,
+            )
+        )
+    return tuple(found)
+
+
+def _changes_per_day(row: PageRow) -> float:
+    return row.changes / (max(row.fetched_at - row.first_seen, 1.0) / 86400.0)
+
+
+def _xml(quads: QuadStore, limit: int) -> XmlStatistics:
+    """From the statements of the generic mapping (docs/reference/vocabulary.md)."""
+    shape = _rows(quads, _XML_SHAPE)
+    if not shape or not int(shape[0]["n"].value):
+        return XmlStatistics()
+    (row,) = shape
+    named = {
+        name: tuple((line["x"].value, int(line["n"].value)) for line in _rows(quads, _XML_NAMES % (name, limit)))
+        for name in ("dtd", "namespace")
+    }
+    return XmlStatistics(
+        int(row["n"].value),
+        round(float(row["elements"].value), 1),
+        round(float(row["depth"].value), 1),
+        int(row["deepest"].value),
+        named["dtd"],
+        named["namespace"],
+    )
+
+
+def _rows(quads: QuadStore, query: str) -> list[dict[str, _Cell]]:
+    return msgspec.json.decode(quads.query(query), type=_Table).results.bindings
+
+
+def _sampled(pages: Sequence[PageRow]) -> tuple[Counter[str], Counter[str], int]:
     sizes: Counter[str] = Counter()
     rates: Counter[str] = Counter()
-    pages = [row for row in catalog.scan(limit=SAMPLE) if row.changed_at]
     for row in pages:
         sizes[next((n for n, top in zip(_SIZE_NAMES, _SIZES, strict=False) if row.body_bytes < top), "larger")] += 1
-        days = max(row.fetched_at - row.first_seen, 1.0) / 86400.0
-        rate = row.changes / days
+        rate = _changes_per_day(row)
         rates[next((name for name, top in _RATES if rate <= top), "more often")] += 1
     return sizes, rates, len(pages)
 

@@ -12,7 +12,7 @@ from quadloom.fetching.browser.renderer import RenderingTotals
 from quadloom.model.outcome import READ_OUTCOMES, Settlement
 from quadloom.model.service import InstanceLoad
 from quadloom.process.channel import ProcessHeartbeat
-from quadloom.scheduling.demand import ExpectedFreshness
+from quadloom.scheduling.page_row import ExpectedFreshness
 from quadloom.stores.protocols.archive import DiskState
 
 

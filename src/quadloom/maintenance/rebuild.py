@@ -152,7 +152,7 @@ def rebuild(
     quads.flush()
     quads.optimize()
     text.commit()
-    ledger.complete(Statistics.recounted(quads).encode())
+    ledger.complete(Statistics.recounted(quads, stores.catalog).encode())
     return RebuildReport(pages=done, unreadable_records=unreadable, unreadable=tuple(named))
 
 

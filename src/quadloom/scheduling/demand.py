@@ -18,6 +18,7 @@ import numpy as np
 import scipy  # its parts load on first use: half a second that most commands need not wait
 
 from quadloom.scheduling.objectives import Policy, freshness, rate_at_price, xyleme_cost
+from quadloom.scheduling.page_row import ExpectedFreshness as ExpectedFreshness
 
 _CELL = 0.5
 _LEAST, _MOST = 1e-12, 1e12  # weights and rates are clipped to this range
@@ -30,19 +31,6 @@ class Price(msgspec.Struct, frozen=True):
 
     price: float
     slowest: float
-
-
-class ExpectedFreshness(msgspec.Struct, frozen=True):
-    """The state that a continuous crawl keeps all pages in, by their learned change rates and planned visits.
-
-    `freshness`: share of time that a copy is up to date, weighted by page. `cost`: COST of the Xyleme paper (section
-    4), Σ w (λ/f)^α / (α + 1) over Σ w: 0 = nothing is ever obsolete. `reads`: visits a second that this needs.
-    """
-
-    pages: int
-    freshness: float
-    cost: float
-    reads: float
 
 
 class Place(NamedTuple):

@@ -1,4 +1,7 @@
-"""A page's own part of the refresh schedule, as its row in the catalog holds it."""
+"""A page's own part of the refresh schedule, as its row in the catalog holds it, and the sum over all pages.
+
+Records only: who reads them does not need the mathematics of the planner.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,36 @@ import msgspec
 
 from quadloom.model.outcome import READ_OUTCOMES, PageRow
 from quadloom.model.wire import decode
-from quadloom.scheduling.planner import PageSchedule
 
 _SAME_RATE = 2.0  # a rate that has not moved by this factor is not described again
+
+
+class ExpectedFreshness(msgspec.Struct, frozen=True):
+    """The state that a continuous crawl keeps all pages in, by their learned change rates and planned visits.
+
+    `freshness`: share of time that a copy is up to date, weighted by page. `cost`: COST of the Xyleme paper (section
+    4), Σ w (λ/f)^α / (α + 1) over Σ w: 0 = nothing is ever obsolete. `reads`: visits a second that this needs.
+    """
+
+    pages: int
+    freshness: float
+    cost: float
+    reads: float
+
+
+class PageSchedule(msgspec.Struct, frozen=True, array_like=True):
+    """What the scheduler stores of a page. `rate`: encoded `ChangeRate`. `period` 0 = not scheduled."""
+
+    rate: bytes = b""
+    weight: float = 1.0
+    changes_per_second: float = 0.0
+    log_mean: float = 0.0
+    log_variance: float = 0.0
+    period: float = 0.0
+    gone: int = 0
+    host_counted: bool = False  # whether the page is also in the demand of its host
+    gone_since: float = 0.0  # first of the visits in a row that found it gone; 0 = it is there
+    dead: bool = False
 
 
 class PageScheduleRow(msgspec.Struct, frozen=True, array_like=True):

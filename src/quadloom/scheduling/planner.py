@@ -23,6 +23,7 @@ from quadloom.model.outcome import READ_OUTCOMES, Outcome
 from quadloom.scheduling.change_rate import ChangeRate, Estimate, Prior, SitePrior, estimates_of
 from quadloom.scheduling.demand import Demand, ExpectedFreshness, Place, Price, place
 from quadloom.scheduling.objectives import Policy, ideal_period
+from quadloom.scheduling.page_row import PageSchedule as PageSchedule
 from quadloom.scheduling.trust import Trust, announced_age
 from quadloom.settings import FreshnessSettings, length_of
 
@@ -31,21 +32,6 @@ _PRICE_EVERY = 256  # settlements between two prices, fewer while the number of 
 # and if a page changes at every visit, its content cannot show the difference.
 _STAMPED_PART = 0.02
 _HOST_PART = 0.5  # share of the polite capacity of a host for refresh; the rest is for discovery
-
-
-class PageSchedule(msgspec.Struct, frozen=True, array_like=True):
-    """What the scheduler stores of a page. `rate`: encoded `ChangeRate`. `period` 0 = not scheduled."""
-
-    rate: bytes = b""
-    weight: float = 1.0
-    changes_per_second: float = 0.0
-    log_mean: float = 0.0
-    log_variance: float = 0.0
-    period: float = 0.0
-    gone: int = 0
-    host_counted: bool = False  # whether the page is also in the demand of its host
-    gone_since: float = 0.0  # first of the visits in a row that found it gone; 0 = it is there
-    dead: bool = False
 
 
 _UNKNOWN = PageSchedule()

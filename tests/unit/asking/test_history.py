@@ -59,8 +59,27 @@ def test_statistics_follow_the_differences(warehouse: Warehouse, tmp_path: Path)
         assert dict(warehouse.ask.statistics().classes) == {"http://schema.org/Event": 1}
         before = warehouse.ask.statistics(limit=1000)
         assert "http://schema.org/tag2" not in dict(before.properties)
+        (html,) = before.by_kind
+        assert (html.kind, html.sampled, html.versions, html.changed_statements) == ("html", 1, 1, 3.0)
         warehouse.maintenance.rebuild()
         assert warehouse.ask.statistics(limit=1000) == before
+
+
+def test_xml_has_statistics_of_its_own(warehouse: Warehouse, tmp_path: Path) -> None:
+    url, body = (
+        "http://site.example/a.xml",
+        b'<!DOCTYPE a SYSTEM "a.dtd"><a xmlns="http://v.example/"><b><c>x</c></b></a>',
+    )
+    page = Page(url, url, 200, (("content-type", "application/xml"),), body, 1000.0, 0.1)
+    path = tmp_path / "xml.warc.gz"
+    path.write_bytes(file_header(path.name, 1000.0) + encode(page).member)
+    with warehouse:
+        assert warehouse.ask.statistics().xml.documents == 0
+        warehouse.maintenance.import_(path)
+        xml = warehouse.ask.statistics().xml
+    assert (xml.documents, xml.elements, xml.depth, xml.deepest) == (1, 3.0, 3.0, 3)
+    assert xml.dtds == (("http://site.example/a.dtd", 1),)
+    assert xml.namespaces == (("http://v.example/", 1),)
 
 
 def test_foreign_archives_are_read_within_limits(warehouse: Warehouse, tmp_path: Path) -> None:

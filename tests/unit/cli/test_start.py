@@ -9,6 +9,7 @@ import pytest
 
 # Packages that take a tenth of a second or more, and ours that bring them along.
 _HEAVY = (
+    "numpy",
     "scipy.optimize",
     "scipy.sparse",
     "numba",

@@ -9,9 +9,12 @@ import pytest
 from postgres_server import postgres
 from quadloom.asking.statistics import STATISTICS, Statistics
 from quadloom.cluster.borrowing import borrowed, shards_of
+from quadloom.model.subscription import Subscription
 from quadloom.settings import Settings, StoreSettings
 from quadloom.stores.backends import open_state
 from quadloom.stores.shards import SHARDS, shard_of
+from quadloom.subscriptions.notify import ChangeNotifier
+from quadloom.warehouse import Warehouse
 from unit.cluster.test_membership import Session, member, wait_until
 
 pytestmark = pytest.mark.cluster
@@ -70,6 +73,19 @@ def test_counts_of_all_workers_are_one(tmp_path: Path) -> None:
     STATISTICS.put_encoded_for_all(writer.catalog, again.encode())
     assert len(STATISTICS.get_all(writer.catalog)) == 1, "a rebuild counts for all"
     writer.close()
+
+
+def test_subscriptions_of_another_machine_are_followed(tmp_path: Path) -> None:
+    settings = _settings(postgres().url())
+    with Warehouse.open(tmp_path / "one", settings=settings) as worker:
+        stores = worker.stores
+        notifier = ChangeNotifier(stores.catalog, stores.outbox, stores.quads)
+        notifier.reload_if_changed()
+        assert not notifier.interests
+        with Warehouse.open(tmp_path / "two", settings=settings) as other:
+            other.subscriptions.add(Subscription(id="s", sites=("example.org",)))
+        notifier.reload_if_changed()
+        assert [one.id for one in notifier.interests.subscriptions] == ["s"]
 
 
 def _settings(url: str) -> Settings:

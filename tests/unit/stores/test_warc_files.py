@@ -77,6 +77,23 @@ def test_a_torn_tail_is_cut_at_opening(tmp_path: Path, tail: bytes | None) -> No
     assert beside.get(refs[2]) == page(2)  # a reader finds the file under its final name
 
 
+@pytest.mark.parametrize("lost", [0, 1])
+def test_a_lost_write_before_a_whole_record_does_not_close_the_archive(tmp_path: Path, lost: int) -> None:
+    """Neither write was synced, and a power cut has kept only the second: the header of the file, or a record."""
+    archive = WarcArchive([tmp_path])
+    refs = archive.put([encode(page(number)) for number in range(3)])
+    archive.sync()
+    (path,) = tmp_path.glob("*.open")
+    data = bytearray(path.read_bytes())
+    start, end = (0, refs[0].offset) if lost == 0 else (refs[0].offset, refs[1].offset)
+    data[start:end] = bytes(end - start)
+    path.write_bytes(data + b"\x1f\x8b torn")
+    again = WarcArchive([tmp_path])
+    assert again.get(refs[2]) == page(2)
+    (closed,) = tmp_path.glob("*.warc.gz")
+    assert closed.stat().st_size == len(data), "the torn end is cut"
+
+
 def test_a_file_without_any_record_disappears(tmp_path: Path) -> None:
     (tmp_path / "quadloom-00000001.warc.gz.open").write_bytes(b"\x1f\x8b")
     WarcArchive([tmp_path])

@@ -47,6 +47,19 @@ def stats(*, limit: int = 20) -> None:
     for name in ("sizes", "change_rates"):
         for value, share in getattr(numbers, name):
             s.write(f"{name}\t{value}\t{share:.1%}")
+    for one in numbers.by_kind:
+        change = f"{one.changed_statements:g} statements changed per version" if one.versions else "no new version yet"
+        s.write(
+            f"kind\t{one.kind}\t{one.bytes} bytes\t{one.quads} quads\t{one.changes_per_day:g} changes a day\t{change}"
+        )
+    xml = numbers.xml
+    if xml.documents:
+        s.write(
+            f"xml\t{xml.documents} documents\t{xml.elements:g} elements\tdepth {xml.depth:g}, at most {xml.deepest}"
+        )
+        for name, counted in (("dtds", xml.dtds), ("namespaces", xml.namespaces)):
+            for value, count in counted:
+                s.write(f"{name}\t{value}\t{count}")
 
 
 def _print_statistics(s: Session, found: WarehouseNumbers, numbers: Summary) -> None:
@@ -61,6 +74,19 @@ def _print_statistics(s: Session, found: WarehouseNumbers, numbers: Summary) -> 
     for name, title in (("sizes", "size"), ("change_rates", "changes")):
         s.write("")
         s.table([title, "share of pages"], [(value, f"{share:.1%}") for value, share in getattr(numbers, name)])
+    if numbers.by_kind:
+        s.write("")
+        s.table(
+            ["kind", "bytes", "quads", "changes a day", "versions", "statements changed"],
+            [
+                (one.kind, one.bytes, one.quads, one.changes_per_day, one.versions, one.changed_statements)
+                for one in numbers.by_kind
+            ],
+        )
+    xml = numbers.xml
+    if xml.documents:
+        s.write(f"\nXML: {xml.documents} documents, {xml.elements:g} elements and depth {xml.depth:g} on average")
+        s.table(["DTD or namespace", "documents"], [*xml.dtds, *xml.namespaces])
 
 
 def _print_located(s: Session, located: list[LocatedDefect]) -> None:

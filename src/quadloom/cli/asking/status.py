@@ -16,13 +16,11 @@ from quadloom.cluster.steering import is_cluster
 from quadloom.cluster.view import ClusterView, cluster_view, merged_report
 from quadloom.crawl.balance import Balance, balance_of
 from quadloom.crawl.control import Value, ask
-from quadloom.crawl.explain import Why
 from quadloom.crawl.monitor import heartbeat
 from quadloom.crawl.report import CrawlReport
 from quadloom.crawl.run_history import balance_of_run, runs_of
 from quadloom.ingest.traps.filter import TrapCount, read_traps
 from quadloom.model.phase import PHASES
-from quadloom.refresh.state import schedule_of
 from quadloom.settings import without_password
 from quadloom.warehouse import Warehouse
 
@@ -124,6 +122,8 @@ def why(url: str) -> None:
     url
         the page to explain
     """
+    from quadloom.crawl.explain import Why
+
     s = session()
     answer = ask(s.warehouse, "why", url=url)
     if answer is not None:
@@ -142,10 +142,13 @@ def why(url: str) -> None:
 
 
 def _print(s: Session) -> None:
+    from quadloom.refresh.state import schedule_of
+
     live = ask(s.warehouse, "status")
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
         summary = warehouse.ask.status()
         rows = warehouse.stores.state.workers()
+        on_the_way = warehouse.stores.state.links_on_the_way()
         traps = read_traps(warehouse.stores.catalog)
         expected = schedule_of(warehouse.stores.catalog, s.settings).planner.expected()
         runs = runs_of(warehouse.stores.catalog, 1)
@@ -154,6 +157,7 @@ def _print(s: Session) -> None:
     cluster = cluster_view(rows)
     if is_cluster(s.settings):
         summary["cluster"] = msgspec.to_builtins(cluster)
+        summary["links_on_the_way"] = on_the_way
         whole = merged_report(rows)
         # Of all workers, whichever machine is asked; only the processes of this one are shown below.
         live = msgspec.to_builtins(whole) if whole is not None else None
@@ -176,6 +180,8 @@ def _print(s: Session) -> None:
                 s.write(f"{name}\t{value}")
     if cluster.workers:
         print_workers(s, cluster)
+    if on_the_way and not cluster.alive:
+        s.say(f"{on_the_way} batches of seeds and links wait for a worker: `quadloom worker`")
     if summary.get("text_index") == "outdated":
         s.say(OUTDATED)
     if traps:

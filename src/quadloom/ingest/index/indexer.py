@@ -56,6 +56,7 @@ class IndexJob(msgspec.Struct, frozen=True):
     depth: int = 0
     stored_lines: bytes = b""  # fingerprints of the lines in the graph now, if they are certain
     host: str = ""  # of the page; decides to which shard it belongs
+    kind: str = ""  # of the document, if the job is a new version of it; for the statistics
 
 
 class Descriptions(msgspec.Struct, frozen=True):
@@ -242,7 +243,7 @@ class Indexer:
                 self._statistics.count(job.quads.nquads)
             elif job.write_quads:
                 difference = self._quads.replace(job.quads, job.stored_lines)
-                self._statistics.apply(difference)
+                self._statistics.apply(difference, job.kind)
                 self.added += len(difference.added)
                 self.removed += len(difference.removed)
             self._replaced += 1

@@ -131,6 +131,7 @@ class IndexJobs:
             depth=row.depth,
             stored_lines=b"" if overtaken else self._stored_lines(old, result.quads.graph),
             host=row.host,
+            kind=row.kind,
         )
 
     def _stored_lines(self, old: PageRow | None, graph: str) -> bytes:

@@ -416,6 +416,24 @@ def _recover(directory: Path) -> None:
     """End the files that a crash has left open, after their last whole record."""
     for path in sorted(directory.glob(f"*{_OPEN}")):
         if _NAME.fullmatch(path.name):
-            end = max((member.offset + member.length for member in members(path)), default=0)
+            end = _end_of_records(path)
             os.truncate(path, end)
+            sync(path)
             _close_file(path, keep=end > 0)
+
+
+def _end_of_records(path: Path) -> int:
+    """Where the last whole record of a file ends. A power cut may lose the first of two writes that were not synced and
+    keep the second: what is damaged before a whole record stays, since that record may be acknowledged."""
+    if path.stat().st_size == 0:
+        return 0
+    end = 0
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        offset: int | None = 0
+        while offset is not None:
+            found = member_at(data, offset)
+            if found is not None:
+                offset = end = offset + found[0]
+            else:
+                offset = _next_record(data, offset + 1)
+    return end

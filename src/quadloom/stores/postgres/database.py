@@ -256,7 +256,10 @@ class PostgresDatabase(Transactions):
     def _refuse_version(self, version: int) -> None:
         self.close()
         if version == 0:
-            raise StoreError(f"there is no warehouse at {self.name}", hint="run `quadloom crawl URL` first")
+            raise StoreError(
+                f"there is no warehouse at {self.name} yet",
+                hint="start a worker on each machine: `quadloom worker`; then `quadloom seeds add URL` on any of them",
+            )
         raise StoreError(
             f"{self.name} has schema version {version}, this program knows version {len(MIGRATIONS)}",
             hint="use the newest Quadloom version on all machines; workers bring older tables up to date",

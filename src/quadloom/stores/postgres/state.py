@@ -101,6 +101,9 @@ class ClusterState:
     def workers(self) -> list[WorkerRow]:
         return worker_rows(self.database)
 
+    def links_on_the_way(self) -> int:
+        return int(self.database.execute("SELECT count(*) FROM link_outbox")[0][0])
+
     def size(self) -> int:
         return int(
             self.database.execute(

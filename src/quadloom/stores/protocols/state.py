@@ -230,6 +230,10 @@ class State(Protocol):
         """Every process that shares the database, the dead of the last day included. Empty = it is embedded."""
         ...
 
+    def links_on_the_way(self) -> int:
+        """Batches of links, seeds and requests that wait for the workers of their shards; embedded, there are none."""
+        ...
+
     def size(self) -> int:
         """Bytes of the database."""
         ...

@@ -64,6 +64,9 @@ class EmbeddedState:
     def workers(self) -> list[WorkerRow]:
         return []
 
+    def links_on_the_way(self) -> int:
+        return 0
+
     def size(self) -> int:
         return sum(file.stat().st_size for file in self._file.parent.glob(self._file.name + "*"))
 

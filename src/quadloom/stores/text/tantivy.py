@@ -20,7 +20,7 @@ from tantivy import Query
 from quadloom.analysis.scripts import readable
 from quadloom.analysis.words import STEM_FIELDS, query_tokens, word_analyzer
 from quadloom.errors import DiskFull, StoreError, WarehouseLocked
-from quadloom.process.durable import make_folder
+from quadloom.process.durable import make_folder, sync
 from quadloom.stores.protocols.text import Highlights, Hit, SearchAnswer, SearchRequest, TextDocument
 from quadloom.stores.search import text_query
 from quadloom.stores.search.query_plan import plan_search
@@ -56,6 +56,7 @@ class TantivyText:
                 self._index = tantivy.Index.open(str(path))
             else:
                 self._index = tantivy.Index(new_schema(), path=str(path))
+                sync(path)
             self._outdated = is_outdated(path)
             self._weights = word_fields(outdated=self._outdated)
             if not self._outdated:
@@ -84,6 +85,7 @@ class TantivyText:
     def commit(self) -> None:
         with self._writing() as writer:
             writer.commit()
+            sync(self._path)  # the engine renames its list of segments, and leaves syncing the folder to us
         with _translated(self._path):
             self._index.reload()
         self._commits += 1

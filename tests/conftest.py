@@ -13,8 +13,13 @@ from random import Random, SystemRandom
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 SEEDS = 1_000_000
+
+# No property is judged by a busy machine's clock.
+settings.register_profile("events", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("events")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -49,6 +49,17 @@ def test_the_chart_has_a_line_and_a_band_for_each_strategy() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_webs_with_other_letters_engines_and_paging_are_harvested_as_well(seed: int) -> None:
+    world = World(seed, "foreign")
+    ours, links = world.run("adaptive", 700), world.run("best-first", 700)
+    reached = ours.at_recall(0.5)
+    assert reached is not None
+    assert reached[1] >= 0.88
+    assert equal_recall_ratio(ours, links) >= 1.3
+
+
+@pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_the_targets_of_the_bench() -> None:
     """Harvest at half the recall, and documents per request against the best baseline, with its interval."""

@@ -16,9 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 def nav_pages(entry: object) -> list[str]:
     if isinstance(entry, str):
         return [entry]
-    values = entry.values() if isinstance(entry, dict) else entry
-    assert isinstance(values, list) or isinstance(entry, dict)
-    return [page for value in values for page in nav_pages(value)]
+    assert isinstance(entry, dict | list)
+    return [page for value in (entry.values() if isinstance(entry, dict) else entry) for page in nav_pages(value)]
 
 
 def test_every_how_to_is_in_the_navigation() -> None:

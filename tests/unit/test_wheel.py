@@ -65,8 +65,9 @@ def test_an_empty_environment_with_only_the_wheel(tmp_path: Path) -> None:
     assert f"quadloom-{_version()}" in sdist.name and f"quadloom-{_version()}" in wheel.name
 
     venv = tmp_path / "empty"
-    subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True, timeout=120)
-    pip = [str(venv / "bin/python"), "-m", "pip", "install", "--quiet", "--only-binary", ":all:", str(wheel)]
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True, timeout=300)
+    pip = [sys.executable, "-m", "pip", "--python", str(venv / "bin/python"), "install", "--quiet"]
+    pip += ["--only-binary", ":all:", str(wheel)]
     installed = subprocess.run(pip, capture_output=True, text=True, timeout=600, check=False)
     if installed.returncode:
         pytest.skip(f"dependencies cannot be installed here: {installed.stderr[-300:]}")

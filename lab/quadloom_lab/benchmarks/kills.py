@@ -73,8 +73,9 @@ class LoggedSite:
             def do_GET(self) -> None:
                 number = self.path.removeprefix("/page/")
                 found = number.isdigit() and int(number) < site.pages
-                with site.lock:
-                    site.log[self.path] += found
+                if found:
+                    with site.lock:
+                        site.log[self.path] += 1
                 time.sleep(_ANSWER_SECONDS)
                 body = site.body(int(number)) if found else b""
                 self.send_response(200 if found else 404)

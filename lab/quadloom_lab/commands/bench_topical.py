@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from quadloom.cli.session import session
 from quadloom_lab.topical.evaluation import BUDGET, RECALL, Interval, recall_chart
 from quadloom_lab.topical.evaluation import run as evaluate
+from quadloom_lab.topical.sites import Family
 
 
 def topical(
@@ -18,7 +19,7 @@ def topical(
     seeds: int = 5,
     budget: int = BUDGET,
     sites: int = 60,
-    templates: Literal["held-out", "known"] = "held-out",
+    templates: Literal["held-out", "foreign", "known"] = "held-out",
     plot: Path | None = None,
     curves: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
@@ -33,14 +34,15 @@ def topical(
     sites
         sites per web
     templates
-        page templates and worlds: those reserved for measuring, or those used for tuning
+        page templates and worlds: those reserved for measuring, those with other engines and letters, or those used for
+        tuning
     plot
         SVG file for recall over requests
     curves
         with --json, also print the whole curves
     """
     s = session()
-    family: Literal["held_out", "known"] = "held_out" if templates == "held-out" else "known"
+    family: Family = "held_out" if templates == "held-out" else templates
     result = evaluate(seeds=seeds, budget=budget, sites=sites, family=family, progress=s.say)
     if plot is not None:
         plot.write_text(recall_chart(result), encoding="utf-8")

@@ -47,6 +47,7 @@ _ONSETS = [
 ]
 _VOWELS = ["a", "e", "i", "o", "u", "ai", "ea", "ou"]
 _CODAS = ["", "", "", "n", "r", "s", "l", "t", "m", "nd", "rk", "st"]
+_LATIN, _CYRILLIC = "abcdefghijklmnoprstuvwz", "абцдефгхийклмнопрстувжз"
 COMMON_WORDS = 2500
 CATEGORIES = 6
 SIBLINGS = 5
@@ -78,8 +79,9 @@ class CorpusText(NamedTuple):
 class Corpus:
     """A set of words and topics. The same seed gives the same words, topics and texts."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, cyrillic: bool = False) -> None:
         random = Random(f"corpus {seed}")
+        self._letters = str.maketrans(_LATIN, _CYRILLIC) if cyrillic else {}
         self._taken: set[str] = set()
         self.common = [self._word(random, 2) for _ in range(COMMON_WORDS)]
         self._weights = list(accumulate(1 / (rank + 3) for rank in range(COMMON_WORDS)))
@@ -144,6 +146,7 @@ class Corpus:
             word = "".join(
                 random.choice(_ONSETS) + random.choice(_VOWELS) + random.choice(_CODAS) for _ in range(syllables)
             )
+            word = word.translate(self._letters)
             if word not in self._taken:
                 self._taken.add(word)
                 return word

@@ -4,6 +4,8 @@
 `any`     SQLite FTS5, one word is enough, ranked by BM25
 `tantivy` tantivy with its own parser: any word, BM25, title counts more
 `newest`  naive substring of the whole query, newest first, as in home-made searches
+`prefix`  SQLite FTS5, every word must be the beginning of one, ranked by BM25
+`oldest`  every word must occur somewhere, in any order and within words, oldest first
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import Literal, Protocol
 
 import tantivy
 
-EngineKind = Literal["all", "any", "tantivy", "newest"]
+EngineKind = Literal["all", "any", "tantivy", "newest", "prefix", "oldest"]
 _WORD = re.compile(r"\w+")
 _MOST = 1000
 
@@ -32,12 +34,15 @@ def make_engine(kind: EngineKind, documents: Sequence[tuple[str, str, int]]) -> 
         return NewestEngine(documents)
     if kind == "tantivy":
         return TantivyEngine(documents)
-    return Fts5Engine(documents, joint=" " if kind == "all" else " OR ")
+    if kind == "oldest":
+        return OldestEngine(documents)
+    return Fts5Engine(documents, joint=" OR " if kind == "any" else " ", ending="*" if kind == "prefix" else "")
 
 
 class Fts5Engine:
-    def __init__(self, documents: Sequence[tuple[str, str, int]], joint: str) -> None:
+    def __init__(self, documents: Sequence[tuple[str, str, int]], joint: str, ending: str = "") -> None:
         self._joint = joint
+        self._ending = ending
         self._database = sqlite3.connect(
             ":memory:", check_same_thread=False
         )  # servers call it from one thread at a time
@@ -48,7 +53,7 @@ class Fts5Engine:
         )
 
     def search(self, query: str) -> list[int]:
-        words = [f'"{word}"' for word in _WORD.findall(query)]
+        words = [f'"{word}"{self._ending}' for word in _WORD.findall(query)]
         if not words:
             return []
         rows = self._database.execute(
@@ -89,3 +94,13 @@ class NewestEngine:
     def search(self, query: str) -> list[int]:
         wanted = " ".join(query.lower().split())
         return [number for _, number, text in self._texts if wanted in text] if wanted else []
+
+
+class OldestEngine:
+    def __init__(self, documents: Sequence[tuple[str, str, int]]) -> None:
+        self._texts = [(day, number, f"{title} {body}".lower()) for number, (title, body, day) in enumerate(documents)]
+        self._texts.sort()
+
+    def search(self, query: str) -> list[int]:
+        words = query.lower().split()
+        return [number for _, number, text in self._texts if words and all(word in text for word in words)]

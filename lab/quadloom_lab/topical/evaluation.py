@@ -14,7 +14,7 @@ from random import Random
 import msgspec
 import numpy as np
 
-from quadloom.model.url import canonical
+from quadloom.model.url import canonical, resolve
 from quadloom.topical.access import SiteRequest, SiteResponse
 from quadloom.topical.crawl import STRATEGIES, StrategyName, make_strategy, run_strategy
 from quadloom.topical.relevance import Example, Topic
@@ -138,13 +138,14 @@ class World:
 
     def __init__(self, seed: int, family: Family, sites: int = 60) -> None:
         self.seed = seed
-        held_out = family == "held_out"
-        self._corpus = Corpus(seed + (1000 if held_out else 0))
+        own = {"known": 0, "held_out": 1000, "foreign": 2000}[family]
+        self._corpus = Corpus(seed + own, cyrillic=family == "foreign")
         random = Random(f"world {seed} {family}")
         self._topic = random.randrange(len(self._corpus.topics))
         self._plans = plan_sites(self._corpus, self._topic, seed, family, sites)
         self.web = TopicalWeb(self._plans)
-        self._truth = {canonical(url): number for url, number in self.web.truth(self._topic).items()}
+        truth = self.web.truth(self._topic).items()
+        self._truth = {canonical(resolve(url) or url): number for url, number in truth}
         self._seeds = self._search_web()
 
     def topic(self) -> Topic:

@@ -8,7 +8,9 @@ from urllib.parse import quote, quote_plus
 
 from quadloom_lab.topical.sites import SitePlan
 
-NUMBERED = frozenset(("page", "p", "pg", "seite", "pn", "paged"))  # parameters with page numbers; others are offsets
+NUMBERED = frozenset(
+    ("page", "p", "pg", "seite", "pn", "paged", "strana", "lap")
+)  # parameters with page numbers; others are offsets
 _PER_SECTION = 25
 _HEADS = {
     "opensearch": '<link rel="search" type="application/opensearchdescription+xml" href="/osd.xml" title="Search">',
@@ -24,6 +26,7 @@ _HEADS = {
 }
 _MORE = {
     "Search": "Read more", "Suche": "Mehr lesen", "Rechercher": "Lire la suite", "Go": "More", "Поиск": "Читать далее",
+    "Hledat": "Číst dál", "Найти": "Подробнее", "検索": "続きを読む", "Keresés": "Tovább",
     "搜索": "阅读全文", "Buscar": "Leer más", "Zoeken": "Lees meer",
 }  # fmt: skip
 _EXTRAS = {
@@ -163,9 +166,21 @@ class SitePages:
         onward = offset + size < total
         if look.next_text == "numbers" or not onward:
             return f"<div class='pages'>{numbers}</div>"
+        if look.next_text.startswith("form:"):
+            return self._turning_form(query, offset + size, look.next_text.removeprefix("form:"))
         if look.next_text == "rel":
             return f"<div class='pages'>{link(offset + size, 'more', ' rel=next')}</div>"
         return f"<div class='pages'>{numbers}{link(offset + size, look.next_text)}</div>"
+
+    def _turning_form(self, query: str, at: int, label: str) -> str:
+        look, search = self._plan.look, self._plan.search
+        value = at // self._plan.per_page + 1 if look.page_parameter in NUMBERED else at
+        name = "s" if search == "wordpress" else "q"
+        path = {"wordpress": "/", "post-form": "/find"}.get(search, "/search")
+        return (
+            f'<form action="{path}"><input type="hidden" name="{name}" value="{escape(query)}"><input type="hidden" '
+            f'name="{look.page_parameter}" value="{value}"><button>{label}</button></form>'
+        )
 
     def _anchor(self, number: int) -> str:
         path, title = escape(self._plan.documents[number].path), escape(self.title(number))

@@ -1,7 +1,8 @@
 """The sites of the simulated web: their content, their look, and how they can be searched.
 
-Two families of templates, `known` and `held_out`, share no class name, paging style, count text or wording of
-the boilerplate, so that a strategy tuned on one can be measured on the other.
+Three families of templates share no class name, paging style, count text or wording of the boilerplate, so that a
+strategy tuned on `known` can be measured on `held_out`. `foreign` differs in more: its texts are in Cyrillic letters,
+its engines are others, totals have markup and units, and pages are turned by forms.
 """
 
 from __future__ import annotations
@@ -15,14 +16,18 @@ from quadloom_lab.topical.engines import EngineKind
 SearchKind = Literal[
     "form", "post-form", "opensearch", "searchaction", "wordpress", "mediawiki", "discourse", "sphinx", "mkdocs", "none"
 ]
-Family = Literal["known", "held_out"]
+Family = Literal["known", "held_out", "foreign"]
 
 # Ways into sixty sites; about two in five have a plain form, as surveys of the open web find, one in six none at all.
 _WAYS: tuple[tuple[SearchKind, int], ...] = (
     ("form", 22), ("post-form", 6), ("opensearch", 5), ("searchaction", 5), ("wordpress", 4), ("mediawiki", 4),
     ("discourse", 2), ("sphinx", 2), ("mkdocs", 2), ("none", 8),
 )  # fmt: skip
-_ENGINES: tuple[EngineKind, ...] = ("all", "any", "tantivy", "newest")
+_ENGINES: dict[Family, tuple[EngineKind, ...]] = {
+    "known": ("all", "any", "tantivy", "newest"),
+    "held_out": ("all", "any", "tantivy", "newest"),
+    "foreign": ("prefix", "oldest", "any", "prefix"),
+}
 
 
 class SiteTemplate(NamedTuple):
@@ -56,6 +61,34 @@ _LOOKS: dict[Family, tuple[SiteTemplate, ...]] = {
         ),
         SiteTemplate("gs", "div", "div", "h3", "blockquote", "Zoeken", "numbers", "{n} gevonden", "from", "main2"),
         SiteTemplate("doc", "ol", "li", "h3", "p", "Search", "rel", "", "paged", "hfeed"),
+    ),
+    "foreign": (
+        SiteTemplate(
+            "zasah",
+            "ul",
+            "li",
+            "h4",
+            "p",
+            "Hledat",
+            "form:Další",
+            "<b>{a}</b> - <b>{b}</b> z asi <b>{n}</b>",
+            "strana",
+            "obsah",
+        ),
+        SiteTemplate(
+            "najd",
+            "div",
+            "section",
+            "h3",
+            "div",
+            "Найти",
+            "Следующая",
+            "<i>{n}</i> результатов (0,31 сек)",
+            "nach",
+            "tele",
+        ),
+        SiteTemplate("ken", "ol", "li", "h2", "p", "検索", "次へ", "約 <em>{n}</em> 件", "kara", "honbun"),
+        SiteTemplate("tal", "div", "article", "h5", "span", "Keresés", "form:Következő", "", "lap", "tartalom"),
     ),
 }
 
@@ -143,7 +176,7 @@ def _site(
         )
         for place, text in enumerate(all_texts)
     ]
-    engine: EngineKind = "all" if search == "mediawiki" else random.choice(_ENGINES)
+    engine: EngineKind = "all" if search == "mediawiki" else random.choice(_ENGINES[family])
     return SitePlan(
         host=host,
         search=search,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from quadloom_lab.topical.engines import Engine, make_engine
 from quadloom_lab.topical.pages import NUMBERED, SitePages
@@ -38,7 +38,7 @@ class TopicalWeb:
         if site is None:
             return Response(0, "", b"")
         asked = dict(parse_qsl(parts.query, keep_blank_values=True)) | (dict(fields) if method == "post" else {})
-        return site.respond(parts.path or "/", asked, method)
+        return site.respond(unquote(parts.path) or "/", asked, method)
 
     def homes(self) -> list[str]:
         return [f"http://{host}/" for host in self.plans]

@@ -11,7 +11,6 @@ import msgspec
 
 from quadloom.asking.changes.history import PageHistory, difference_between, graph_after, history
 from quadloom.asking.changes.readable_changes import PropertyChange, StoredNames, readable
-from quadloom.asking.changes.versions import VersionDifference
 from quadloom.asking.entity import Entity, describe_entity
 from quadloom.asking.findings import LocatedDefect, findings
 from quadloom.asking.numbers import WarehouseNumbers, numbers_of

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from quadloom.fetching.unit import Endpoint
+from quadloom.fetching.unit import HostAddress
 from quadloom.model.event import EventKind
 from quadloom.model.page import Failure, Page
 from quadloom.model.url import host_of, site_of
@@ -43,7 +43,7 @@ class NetworkWatch:
 
     def __init__(
         self,
-        reaches: Callable[[Sequence[Endpoint]], bool],
+        reaches: Callable[[Sequence[HostAddress]], bool],
         send: Callable[[NetworkAsked], None],
         notice: Callable[[EventKind, str], None],
         clock: Callable[[], float] = time.monotonic,
@@ -52,7 +52,7 @@ class NetworkWatch:
         self._reaches = reaches
         self._send = send
         self._clock = clock
-        self._answered: dict[str, Endpoint] = {}  # site → where it answered; the latest last
+        self._answered: dict[str, HostAddress] = {}  # site → where it answered; the latest last
         self._silent: set[str] = set()  # sites that failed since the last answer
         self._trusted_until = 0.0  # a probe has just shown that the network works
         self._asking = False
@@ -80,7 +80,7 @@ class NetworkWatch:
         if page.address:
             site = site_of(host_of(page.url))
             self._answered.pop(site, None)
-            self._answered[site] = Endpoint.of(page.url, page.address)
+            self._answered[site] = HostAddress.of(page.url, page.address)
             if len(self._answered) > _PROBES:
                 del self._answered[next(iter(self._answered))]
         self._back()

@@ -18,7 +18,7 @@ import msgspec
 from quadloom.fetching.browser.renderer import find_browser
 from quadloom.fetching.fetcher import Fetcher, FetchResult
 from quadloom.fetching.replay import replay_source
-from quadloom.fetching.unit import Endpoint, FetchOrder, Orders, open_fetcher, serve
+from quadloom.fetching.unit import FetchOrder, HostAddress, Orders, open_fetcher, serve
 from quadloom.model import wire
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
@@ -75,7 +75,7 @@ class FetchProcess:
         except ChannelClosed:
             return  # the receiving thread gets the same error and gives the visits back
 
-    def reaches(self, endpoints: Sequence[Endpoint]) -> bool:
+    def reaches(self, endpoints: Sequence[HostAddress]) -> bool:
         for endpoint in endpoints:
             with suppress(OSError), socket.create_connection(endpoint, timeout=_CONNECT_SECONDS):
                 return True

@@ -29,14 +29,14 @@ _IDLE = 0.05  # seconds; a new order wakes the loop earlier
 _PORTS = {"http": 80, "https": 443}
 
 
-class Endpoint(NamedTuple):
+class HostAddress(NamedTuple):
     """Where a host has answered."""
 
     address: str
     port: int
 
     @classmethod
-    def of(cls, url: str, address: str) -> Endpoint:
+    def of(cls, url: str, address: str) -> HostAddress:
         parts = urlsplit(url)
         return cls(address, parts.port or _PORTS.get(parts.scheme, 80))
 
@@ -58,7 +58,7 @@ class FetchUnit(Protocol):
         """Fetch these. `robots`: rows that the catalog has of their hosts; `strikes`: their failures in a row."""
         ...
 
-    def reaches(self, endpoints: Sequence[Endpoint]) -> bool:
+    def reaches(self, endpoints: Sequence[HostAddress]) -> bool:
         """Whether one of these accepts a connection now. Nothing is sent, so nobody is asked for anything. May take
         seconds, and is called in a thread of its own."""
         ...
@@ -102,7 +102,7 @@ class FetchThread:
         fetcher: Fetcher,
         fetched: Callable[[Sequence[FetchResult]], None],
         failed: Callable[[BaseException], None],
-        reaches: Callable[[Sequence[Endpoint]], bool] = lambda _endpoints: True,
+        reaches: Callable[[Sequence[HostAddress]], bool] = lambda _endpoints: True,
     ) -> None:
         self.reaches = reaches  # without a network there is none that could be away
         self._fetcher = fetcher

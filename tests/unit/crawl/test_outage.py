@@ -6,7 +6,7 @@ import queue
 from collections.abc import Sequence
 
 from quadloom.crawl.outage import NetworkAsked, NetworkWatch
-from quadloom.fetching.unit import Endpoint
+from quadloom.fetching.unit import HostAddress
 from quadloom.model.page import Failure, Page
 
 
@@ -16,14 +16,14 @@ class Network:
     def __init__(self) -> None:
         self.now = 100.0
         self.up = True
-        self.asked: list[Sequence[Endpoint]] = []
+        self.asked: list[Sequence[HostAddress]] = []
         self.notices: list[str] = []
         self._answers: queue.Queue[NetworkAsked] = queue.Queue()
         self.watch = NetworkWatch(
             self._reaches, self._answers.put, lambda _kind, text: self.notices.append(text), lambda: self.now
         )
 
-    def _reaches(self, endpoints: Sequence[Endpoint]) -> bool:
+    def _reaches(self, endpoints: Sequence[HostAddress]) -> bool:
         self.asked.append(endpoints)
         return self.up
 
@@ -58,7 +58,9 @@ def test_a_network_that_is_away_is_asked_until_it_is_back() -> None:
     network.fails("a.example", "b.example:8080", "c.example")
     network.probe_ends()
     assert network.watch.is_away and "a.example, b.example, c.example" in network.notices[0]
-    assert network.asked == [[Endpoint("192.0.2.1", 80), Endpoint("192.0.2.1", 8080), Endpoint("192.0.2.1", 80)]]
+    assert network.asked == [
+        [HostAddress("192.0.2.1", 80), HostAddress("192.0.2.1", 8080), HostAddress("192.0.2.1", 80)]
+    ]
     pauses = []
     for pause in (1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0):
         network.now += pause - 0.1

@@ -19,7 +19,7 @@ from quadloom.errors import UsageError
 from quadloom.fetching.fetcher import Fetcher, FetchResult
 from quadloom.fetching.in_process import InProcessTransport, respond
 from quadloom.fetching.transport import FetchRequest, make_failure
-from quadloom.fetching.unit import Endpoint, FetchThread, FetchUnit
+from quadloom.fetching.unit import FetchThread, FetchUnit, HostAddress
 from quadloom.model.page import Failure, Page
 from quadloom.model.visit import Visit
 from quadloom.settings import (
@@ -243,7 +243,7 @@ class FailingWeb(Web):
             request, f"<title>{host}/{path}</title>{body}".encode(), headers=(("content-type", "text/html"),)
         )
 
-    def reaches(self, _endpoints: Sequence[Endpoint]) -> bool:
+    def reaches(self, _endpoints: Sequence[HostAddress]) -> bool:
         self.probes += 1
         return not self.is_away
 

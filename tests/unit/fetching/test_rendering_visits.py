@@ -65,8 +65,9 @@ def run(renderer: Asking, busy: str = "") -> tuple[FetchResult, list[tuple[float
         return respond(request, body, headers=(("content-type", kind),))
 
     transport = InProcessTransport(SETTINGS, answer, clock=lambda: now, sleep=pass_time)
-    clock = {"clock": lambda: now, "monotonic": lambda: now, "random": lambda: 0.5}
-    fetcher = Fetcher(SETTINGS, transport, renderer=renderer, **clock)
+    fetcher = Fetcher(
+        SETTINGS, transport, clock=lambda: now, monotonic=lambda: now, random=lambda: 0.5, renderer=renderer
+    )
     fetcher.submit([Visit(f"{SHOP}/", f"{SHOP}/", "shop.example", 1)])
     for _ in range(1000):
         ended = fetcher.step(1.0)

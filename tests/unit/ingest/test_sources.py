@@ -17,7 +17,7 @@ from quadloom.settings import IndexSettings, Settings
 from quadloom.warehouse import Warehouse
 
 HREF = "http://site.example/page"
-BODY = b'<html><title>A page</title><p>Words of the page.<a href="/other">Another</a>'
+BODY = b"<html><title>A page</title><p>Words of the page."
 SETTINGS = Settings()
 HTML = (("content-type", "text/html"),)
 

@@ -12,7 +12,6 @@ from cyclopts import Parameter
 
 from quadloom.asking.numbers import LABELS
 from quadloom.cli.session import Session, session
-from quadloom.cluster.steering import is_cluster
 from quadloom.cluster.view import ClusterView, cluster_view, merged_report
 from quadloom.crawl.balance import Balance, balance_of
 from quadloom.crawl.control import Value, ask
@@ -142,6 +141,7 @@ def why(url: str) -> None:
 
 
 def _print(s: Session) -> None:
+    from quadloom.cluster.steering import is_cluster
     from quadloom.refresh.state import schedule_of
 
     live = ask(s.warehouse, "status")

@@ -360,6 +360,10 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         str, _doc("tantivy:, tantivy:///folder on another disk, or postgresql: for the frontier's database")
     ] = "tantivy:"
     links: Annotated[str, _doc("folder of the links between pages, on another disk; empty = in the warehouse")] = ""
+    lake: Annotated[
+        str,
+        _doc("Parquet files of `quadloom lake`: a directory or s3://bucket/prefix; empty = `lake` in the warehouse"),
+    ] = ""
     directories: Annotated[list[str], _doc("more directories (disks) for archive files, used in turn")] = []
     spool: Annotated[
         str,

@@ -65,7 +65,7 @@ def export(
             target if target is not None else sys.stdout.buffer,
             format=format,
             selection=selection,
-            progress=_progress(s),
+            progress=page_progress(s),
         )
     if s.json and target is not None:
         s.emit({"pages": written.pages, "quads": written.quads, "file": target})
@@ -100,7 +100,11 @@ def import_(*paths: Path, graph: str = "", links: bool = True) -> int:
             )
     with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
         report = warehouse.maintenance.import_(
-            *paths, graph=graph, links=links, progress=_progress(s), notice=lambda kind, text: s.say(f"{kind}: {text}")
+            *paths,
+            graph=graph,
+            links=links,
+            progress=page_progress(s),
+            notice=lambda kind, text: s.say(f"{kind}: {text}"),
         )
     if s.json:
         s.emit(report)
@@ -115,7 +119,7 @@ def import_(*paths: Path, graph: str = "", links: bool = True) -> int:
     return 0 if report.is_complete else 1
 
 
-def _progress(s: Session) -> Callable[[int], None]:
+def page_progress(s: Session) -> Callable[[int], None]:
     """Prints the number of pages every `_EVERY` pages."""
     printed = 0
 

@@ -164,10 +164,12 @@ class _Inventory:
         for graph in self._stores.quads.graphs():
             if is_page(graph) and not _has(graphs, graph):
                 yield Drift("stray-graph", graph, "in the quad store, but not a graph of any page")
-        for id_ in sorted(id_ for id_ in self._stores.text.ids() if not _has(ids, id_)):
-            yield Drift("stray-document", id_, "in the text index, but not a document of any page")
-        for subject in sorted({name for name in _subjects(self._stores) if not _has(subjects, name)}):
-            yield Drift("stray-description", subject, f"described in {PAGES}, but the catalog has no such page")
+        if len(np.setdiff1d(self._documents, ids, assume_unique=True)):
+            for id_ in sorted(id_ for id_ in self._stores.text.ids() if not _has(ids, id_)):
+                yield Drift("stray-document", id_, "in the text index, but not a document of any page")
+        if len(np.setdiff1d(self._described, subjects, assume_unique=True)):
+            for subject in sorted({name for name in _subjects(self._stores) if not _has(subjects, name)}):
+                yield Drift("stray-description", subject, f"described in {PAGES}, but the catalog has no such page")
 
 
 def _subjects(stores: Stores) -> Iterator[str]:

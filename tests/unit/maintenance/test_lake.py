@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -12,7 +13,7 @@ import pyoxigraph as ox
 import pytest
 
 from quadloom.errors import QuerySyntaxError, UsageError
-from quadloom.maintenance.bulk import in_processes
+from quadloom.maintenance.bulk import BulkJob, Runner, TaskResult, in_processes
 from quadloom.maintenance.lake import sync as sync_module
 from quadloom.maintenance.lake.place import DirectoryLake, place_of, read_manifest
 from quadloom.maintenance.lake.query import ask, lake_files, views
@@ -22,6 +23,7 @@ from quadloom.model.page import Page
 from quadloom.ranking.link_matrix import LinkMatrix
 from quadloom.stores.archive.warc_record import encode, file_header
 from quadloom.warehouse import Warehouse
+from servers import new_bucket
 
 pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'quadloom[lake]'")
 pytest.importorskip("duckdb", reason="needs duckdb: pip install 'quadloom[lake]'")
@@ -50,9 +52,7 @@ def warehouse(tmp_path: Path) -> Iterator[Warehouse]:
         yield warehouse
 
 
-def in_this_process(warehouse: Warehouse):  # type: ignore[no-untyped-def]
-    from quadloom.maintenance.bulk import TaskResult
-
+def in_this_process(warehouse: Warehouse) -> Runner:
     return lambda job, tasks: (TaskResult(task, sync_part(warehouse.stores, task, job.argument)) for task in tasks)
 
 
@@ -78,8 +78,11 @@ def check_equal(warehouse: Warehouse) -> None:
     rows = lake_quads(warehouse)
     assert len(rows) == len(set(rows))  # nothing twice
     assert set(rows) == stored_quads(warehouse)
-    pages = ask(lake_of(warehouse), "SELECT url, visits, title FROM pages ORDER BY url").rows
-    known = [(row.href, row.visits, row.title) for row in warehouse.stores.catalog.scan(limit=1000)]
+    pages = ask(lake_of(warehouse), "SELECT url, visits, title, fetched_at FROM pages ORDER BY url").rows
+    known = [
+        (row.href, row.visits, row.title, datetime.fromtimestamp(row.fetched_at, UTC).replace(tzinfo=None))
+        for row in warehouse.stores.catalog.scan(limit=1000)
+    ]
     assert pages == sorted(known)
     on_disk = {
         str(path.relative_to(lake_of(warehouse).folder)) for path in lake_of(warehouse).folder.rglob("*.parquet")
@@ -193,6 +196,35 @@ def test_plain_readers_see_the_same_rows(warehouse: Warehouse) -> None:
     read = pyarrow.dataset.dataset(folder / "quads", format="parquet", partitioning="hive").to_table()
     assert len(read) == len(lake_quads(warehouse))
     assert "CREATE OR REPLACE VIEW quads" in views(lake_of(warehouse))
+
+
+def test_a_lake_in_a_bucket(warehouse: Warehouse) -> None:
+    address = new_bucket()
+    settings = msgspec.structs.replace(
+        warehouse.settings,
+        stores=msgspec.structs.replace(
+            warehouse.settings.stores,
+            archive_endpoint=address.endpoint,
+            archive_region=address.region,
+            lake=f"s3://{address.bucket}/lake",
+        ),
+    )
+    stores = msgspec.structs.replace(warehouse.stores, settings=settings)
+    place = place_of(warehouse.path, settings)
+
+    def run(job: BulkJob, tasks: Sequence[str]) -> Iterator[TaskResult]:
+        return (TaskResult(task, sync_part(stores, task, job.argument)) for task in tasks)
+
+    sync(stores, runner=run, parts=2)
+    read_in(warehouse, [version(3, "Another name", 9000.0)])
+    assert sync(stores, runner=run).written == 1
+    columns = "subject, predicate, object, object_kind, language, datatype, graph"
+    rows = ask(place, f"SELECT {columns} FROM quads").rows
+    assert len(rows) == len(set(rows))
+    assert set(rows) == stored_quads(warehouse)
+    assert ask(place, "SELECT count(*) FROM pages JOIN quads USING (page)").rows == [(len(rows),)]
+    listed = {name for names in lake_files(place).values() for name in names}
+    assert {name for name in place.names("") if name.endswith(".parquet")} == listed
 
 
 def test_mistakes_have_a_sentence(warehouse: Warehouse, tmp_path: Path) -> None:

@@ -41,7 +41,9 @@ def ask(place: DirectoryLake | BucketLake, sql: str, *, limit: int = 0) -> LakeA
                 f"a file of the lake cannot be read: {error}", hint="was the lake synced meanwhile? Ask again"
             ) from None
         except duckdb.Error as error:
-            raise QuerySyntaxError(str(error), line=0, column=0) from None
+            raise QuerySyntaxError(
+                str(error), line=0, column=0, hint=f"the tables are {', '.join(TABLES)}: docs/howto/lake.md"
+            ) from None
         return LakeAnswer(tuple(column[0] for column in found.description or ()), rows)
 
 

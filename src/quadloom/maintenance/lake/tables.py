@@ -58,7 +58,7 @@ def arrow() -> Any:
 
 def schema(table: str) -> Any:
     pyarrow = arrow()
-    kinds = {_S: pyarrow.string(), _I: pyarrow.int64(), _T: pyarrow.timestamp("us", tz="UTC")}
+    kinds = {_S: pyarrow.string(), _I: pyarrow.int64(), _T: pyarrow.timestamp("us")}
     return pyarrow.schema([(name, kinds[kind]) for name, kind in COLUMNS[table].items()])
 
 
@@ -156,7 +156,8 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 def _moment(at: float) -> datetime | None:
-    return datetime.fromtimestamp(at, UTC) if at else None
+    """In UTC, without a zone: DuckDB would need another package to hand out times with one."""
+    return datetime.fromtimestamp(at, UTC).replace(tzinfo=None) if at else None
 
 
 def _signed(data: bytes) -> int:

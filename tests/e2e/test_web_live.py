@@ -115,7 +115,7 @@ def test_from_search_to_the_monitor(live: Live, browser: object, scripts: bool) 
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(live.base)
-    page.get_by_role("searchbox").fill("lighthouse")
+    page.get_by_role("combobox", name="Search").fill("lighthouse")
     page.get_by_role("button", name="Search").click()
     page.wait_for_selector(".hits h3 a")
     page.locator(".hits h3 a").first.click()

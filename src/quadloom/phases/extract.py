@@ -2,7 +2,7 @@
 
 A strategy is a query over the page's graph. The standard ones also have a native evaluator over `Link` records,
 because asking the store costs 0.25–40 ms a page and reading the list a few microseconds; a test proves that both
-give the same answer (tests/property/test_extract.py). Users add their own `.rq` files.
+give the same answer (tests/property/test_extract_queries.py). Users add their own `.rq` files.
 """
 
 from __future__ import annotations

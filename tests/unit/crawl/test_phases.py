@@ -1,5 +1,5 @@
 """Each phase alone, one after another, until nothing is left: the same as the crawl in one piece. The web is that of
-`test_session`, in this process; `tests/e2e/test_phases.py` has them in processes of their own."""
+`test_session`, in this process; `tests/e2e/test_phases_apart.py` has them in processes of their own."""
 
 from __future__ import annotations
 

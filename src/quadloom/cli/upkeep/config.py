@@ -112,5 +112,10 @@ def show(*, origin: Annotated[bool, Parameter(negative="")] = False) -> None:
     s.table(columns, [row[: len(columns)] for row in values])
     for name, rows in tables.items():
         for index, row in enumerate(rows):
-            given = {key: value for key, value in msgspec.structs.asdict(row).items() if value not in (None, [])}
+            defaults = {field.name: field.default for field in msgspec.structs.fields(row)}
+            given = {
+                key: value
+                for key, value in msgspec.structs.asdict(row).items()
+                if value not in (None, [], defaults[key])
+            }
             s.write(f"{name}[{index}]\t" + "  ".join(f"{key} = {value!r}" for key, value in given.items()))

@@ -70,8 +70,9 @@ def connected(address: str) -> Any:
             "--ray needs the package ray, which is not installed", hint="pip install quadloom[ray]"
         ) from None
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # otherwise a local cluster sends usage statistics
+    options: dict[str, Any] = {"include_dashboard": False} if address == "local" else {}
     try:
-        ray.init(address=address, log_to_driver=False, ignore_reinit_error=True)
+        ray.init(address=address, log_to_driver=False, ignore_reinit_error=True, **options)
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise StoreUnavailable(
             f"cannot connect to a Ray cluster at {address}: {error}",

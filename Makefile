@@ -4,12 +4,13 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime
 STAMP  := $(VENV)/.installed
+TOOLS  := $(VENV)/.release-tools
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 # Tests start hundreds of interpreters: with bytecode on disk each comes up in two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test test-all lint bench docs clean web browser-parts
+.PHONY: setup demo test test-all coverage lint types bench docs site dist sbom clean web browser-parts
 
 setup: $(STAMP)
 
@@ -28,6 +29,10 @@ $(STAMP): $(RUNTIME) requirements-dev.txt requirements-data.txt lab/pyproject.to
 	@tools/browser.sh
 	@touch $@
 
+$(TOOLS): $(STAMP) requirements-release.txt
+	@$(PIP) -r requirements-release.txt
+	@touch $@
+
 demo: $(RUNTIME) browser-parts
 	@$(BIN)/quadloom demo --offline
 
@@ -42,6 +47,15 @@ test-all: setup lint
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "(slow or not slow) and not timing" --timeout 1800 && others=0 || others=1; \
 		echo "alone, because they judge time:"; \
 		$(BIN)/python -m pytest -n 0 -m "(slow or not slow) and timing" --timeout 1800 && exit $$others
+
+# Lines and branches of src, child processes included; fails below the floor of pyproject.toml. Not killed processes.
+coverage: setup
+	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder -m "not slow and not timing" \
+		--cov --cov-report=term:skip-covered --cov-report=html:$(VENV)/coverage
+
+# mypy over the tests. Files that had errors when this began are in tools/test_types.toml, which may only shrink.
+types: setup
+	@$(BIN)/python tools/check_test_types.py
 
 lint: setup
 	@$(BIN)/ruff check src lab tests tools
@@ -64,6 +78,20 @@ web:
 
 docs: setup
 	@$(BIN)/python tools/build_reference.py
+
+# The documentation as a site with search, in ./site; `mkdocs serve` shows it while you write.
+site: $(TOOLS)
+	@$(BIN)/python -m mkdocs build --strict --quiet
+
+# What a release consists of: wheel, sdist and a bill of materials (CycloneDX), in ./dist.
+dist: $(TOOLS) browser-parts
+	@$(BIN)/python -m build --outdir dist .
+	@$(MAKE) --silent sbom
+
+sbom: $(TOOLS)
+	@mkdir -p dist
+	@$(BIN)/python -m cyclonedx_py requirements --pyproject pyproject.toml --output-reproducible \
+		--output-file dist/quadloom.cdx.json requirements.txt
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache quadloom-demo

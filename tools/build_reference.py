@@ -15,7 +15,8 @@ from cyclopts.argument import Argument
 
 from quadloom import settings as tree
 from quadloom.checks.codes import CodeEntry, codes
-from quadloom.cli.main import COMMANDS, add_commands, app
+from quadloom.cli.application import application
+from quadloom.cli.main import COMMANDS, add_commands
 from quadloom.settings.loading import fields
 from quadloom_lab.commands import COMMANDS as LAB_COMMANDS
 from quadloom_lab.markup import markup
@@ -76,7 +77,7 @@ def commands_page() -> str:
         "6 store unreachable or disk full · 7 warehouse locked · 130 interrupted (state saved).",
     ]
     for name in COMMANDS:
-        command = app[name]
+        command = application()[name]
         lines += ["", f"## quadloom {name}", ""]
         if name in LAB_COMMANDS:
             lines += ["Part of the lab: `pip install -e lab` in a checkout of Quadloom.", ""]
@@ -130,7 +131,7 @@ def _described(command: App) -> list[str]:
     parsed = docstring_parser.parse(command.default_command.__doc__ or "") if command.default_command else None
     meanings = {item.arg_name: item.description or "" for item in parsed.params} if parsed else {}
     rows = []
-    for argument in command.assemble_argument_collection(default_parameter=app.default_parameter):
+    for argument in command.assemble_argument_collection(default_parameter=application().default_parameter):
         if argument.show:
             names = ", ".join(f"`{name}`" for name in _names(argument))
             meaning = " ".join(meanings.get(argument.field_info.name, "").split())

@@ -21,11 +21,13 @@ sys.path.insert(0, str(ROOT / "tests"))
 from e2e.live_site import Live, live_site  # noqa: E402  the tests' way to a running site, which is found only now
 
 IMAGES = ROOT / "docs" / "images"
-QUERY = (
-    "SELECT DISTINCT ?name ?born WHERE { ?who a schema:Person ; schema:name ?name ; schema:birthDate ?born } LIMIT 9"
-)
 PERSON = "SELECT ?person WHERE { ?person a schema:Person ; schema:birthPlace ?place ; schema:sameAs ?other } LIMIT 1"
-MONITOR = {"monitor-1280-dark": "/monitor", "monitor-390-light": "/monitor"}  # while the crawl runs
+CITIES = (
+    "SELECT ?city (COUNT(DISTINCT ?event) AS ?events) WHERE { ?event a schema:Event ; "
+    "schema:location/schema:address/schema:addressLocality ?name BIND(STR(?name) AS ?city) } "
+    "GROUP BY ?city ORDER BY DESC(?events) ?city"
+)
+MONITOR = {"monitor-1280-dark": "/monitor"}  # while the crawl runs
 
 
 def pictures(live: Live) -> dict[str, str]:
@@ -36,9 +38,10 @@ def pictures(live: Live) -> dict[str, str]:
         "home-1280-light": "/",
         "search-1280-light": "/search?q=lighthouse",
         "search-390-dark": "/search?q=lighthouse",
+        "type-1280-light": "/type?iri=schema:Event",
         "entity-1280-dark": "/entity?iri=" + quote(person, safe=""),
-        "sparql-1280-light": "/sparql?query=" + quote(QUERY),
-        "sparql-1280-dark": "/sparql?query=" + quote(QUERY),
+        "findings-1280-light": "/findings",
+        "result-1280-dark": "/result?query=" + quote(CITIES),
     }
 
 
@@ -47,8 +50,6 @@ def take(browser: Browser, live: Live, name: str, path: str) -> None:
     size = {"width": int(width), "height": 900 if int(width) > 500 else 844}
     page = browser.new_context(color_scheme=theme, viewport=size).new_page()
     page.goto(live.base + path)
-    if page.locator("script[src*='vendor/yasgui']").count():
-        page.locator("#yasgui .yasr_results table").wait_for(timeout=30_000)
     page.wait_for_timeout(3000)  # charts draw themselves, and refresh once
     page.screenshot(path=str(IMAGES / f"{name}.png"))
     page.context.close()

@@ -16,6 +16,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import msgspec
@@ -30,7 +31,7 @@ from quadloom.model.quads import Quads, line_fingerprints
 from quadloom.model.service import ServiceAnswer
 from quadloom.model.url import host_of
 from quadloom.model.visit import Visit
-from quadloom.phases.detect import detect
+from quadloom.phases.detect import detect, detect_body
 from quadloom.phases.extract import IsNews, LinkTarget, Strategy, discoveries, edges, targets
 from quadloom.phases.extract_queries import link_graph
 from quadloom.phases.headers import push_offer, with_header_links
@@ -44,6 +45,13 @@ from quadloom.syntaxes.registry import Loader, Registry
 
 # Every page has what these state; a page with nothing else carries no structured data.
 _PAGE_WORDS = frozenset(("html", "meta", "text"))
+
+
+class PhaseSeconds(msgspec.Struct, frozen=True, array_like=True):
+    """CPU that a page took in the phases that run inside of a worker, transform itself left out."""
+
+    detect: float = 0.0
+    extract: float = 0.0
 
 
 class PageResult(FactsCarrier, frozen=True, array_like=True):
@@ -62,6 +70,7 @@ class PageResult(FactsCarrier, frozen=True, array_like=True):
     link_quads: bytes = b""  # all links as N-Quads, if user queries want them
     push: PushOffer | None = None  # only with `subscriptions.websub`
     audit: PageAudit = PageAudit()
+    seconds: PhaseSeconds = PhaseSeconds()
 
 
 def process_page(
@@ -83,6 +92,9 @@ def process_page(
         rules = rules_for(host_of(page.final_url), settings)
         if rules is not settings.politeness:
             settings = msgspec.structs.replace(settings, politeness=rules)
+        started = time.thread_time()
+        detected = detect_body(page.body, url=page.final_url, content_type=page.content_type or None)
+        seconds = PhaseSeconds(detect=time.thread_time() - started)
         transformed = transform(
             page.body,
             url=page.final_url,
@@ -91,15 +103,18 @@ def process_page(
             loader=loader,
             syntaxes=syntaxes,
             answers=answers,
+            detected=detected,
         )
         transformed = with_header_links(transformed, page)
         leading_to = targets(transformed.links)
         result = _page_result(page, transformed, leading_to, settings)
         if transformed.nofollow:
-            return result
+            return msgspec.structs.replace(result, seconds=seconds)
         # Last of all: `is_news` remembers what it was asked, so nothing after this call may fail.
+        started = time.thread_time()
         found = discoveries(transformed, leading_to, visit, strategies, is_news)
-        return msgspec.structs.replace(result, discoveries=found)
+        seconds = PhaseSeconds(seconds.detect, time.thread_time() - started)
+        return msgspec.structs.replace(result, discoveries=found, seconds=seconds)
     except ServicesNeeded:
         raise
     except Exception as error:  # noqa: BLE001  the error boundary: a page must not end the crawl
@@ -108,12 +123,21 @@ def process_page(
 
 def detected_page(page: Page) -> PageResult:
     """DETECT alone: what kind of document a page is. Never raises."""
+    started = time.thread_time()
     try:
         document = detect(page.body, url=page.final_url, content_type=page.content_type or None)
     except Exception as error:  # noqa: BLE001  the error boundary, as in `process_page`
         return _broken(page, error)
     facts = PageFacts(document.kind, document.media_type, document.charset)
-    return PageResult(facts, Quads.of(page.final_url, b""), None, b"", b"", findings=document.findings)
+    return PageResult(
+        facts,
+        Quads.of(page.final_url, b""),
+        None,
+        b"",
+        b"",
+        findings=document.findings,
+        seconds=PhaseSeconds(detect=time.thread_time() - started),
+    )
 
 
 def _page_result(

@@ -2,6 +2,9 @@
 
 `Warehouse.open(path)` owns it (one process at a time, may write); `Warehouse.read(path)` looks at it while another
 process may be crawling. Which backends it has is decided by the URLs in `[stores]`, see `quadloom.stores.backends`.
+
+What only some commands need is imported where it is used: a command that looks something up does not wait for parsers,
+the scheduler's mathematics and a crawler (.9 of 1.1 s).
 """
 
 from __future__ import annotations
@@ -9,45 +12,41 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-
-import msgspec
-from msgspec.structs import replace
+from typing import TYPE_CHECKING
 
 from quadloom.asking.questions import WarehouseQueries
 from quadloom.asking.sparql.service import QueryResult
-from quadloom.cluster.member import ClusterMember
-from quadloom.crawl.requests import CrawlRequests
 from quadloom.crawl.scope import CrawlScope, stored_scope
-from quadloom.crawl.session import CrawlSession, RunningCrawl, page_ranker
-from quadloom.errors import SettingsError, StoreError, UsageError
-from quadloom.fetching.replay import without_pauses
+from quadloom.errors import StoreError, UsageError
 from quadloom.ingest.failpoints import Failpoints
-from quadloom.ingest.link_queries import check_strategies
 from quadloom.maintenance.lost_database import refuse_lost_database
-from quadloom.maintenance.maintenance import Maintenance
-from quadloom.maintenance.rebuild import rename_damaged
-from quadloom.maintenance.swap import exchange_folders, write_marks
-from quadloom.model.phase import ALL_PHASES, Owed, PhaseName
-from quadloom.refresh.scheduler import RefreshScheduler
+from quadloom.model.phase import ALL_PHASES, PhaseName
+from quadloom.process.durable import make_folder
 from quadloom.scheduling.scope import Scope
 from quadloom.settings import Settings
-from quadloom.settings.loading import load, with_limits
+from quadloom.settings.loading import load
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.text import SearchAnswer
 from quadloom.stores.sqlite.lock import WarehouseLock
 from quadloom.stores.stores import Stores, open_stores, places_of
-from quadloom.subscriptions.notify import ChangeNotifier
-from quadloom.subscriptions.service import Subscriptions
-from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport
-from quadloom.topical.relevance import Example, Judge, Topic
-from quadloom.topical.run import TopicalRun
-from quadloom.topical.search.engines import SearchLead
-from quadloom.topical.sites import SeedSite
-from quadloom.topical.topic import crawl_topic
 
-_LEADING = 0  # the shard whose owner does what only one worker may do, such as sending notices
+if TYPE_CHECKING:
+    from quadloom.asking.things.library import Things
+    from quadloom.cluster.member import ClusterMember
+    from quadloom.crawl.requests import CrawlRequests
+    from quadloom.crawl.session import RunningCrawl
+    from quadloom.maintenance.maintenance import Maintenance
+    from quadloom.runs import Runs
+    from quadloom.subscriptions.service import Subscriptions
+    from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport
+    from quadloom.topical.relevance import Example, Judge
+    from quadloom.topical.run import TopicalRun
+    from quadloom.topical.search.engines import SearchLead
+    from quadloom.topical.sites import SeedSite
+    from quadloom.topical.survey import SurveyedSite
 
 
 class Warehouse:
@@ -60,9 +59,6 @@ class Warehouse:
     stores: Stores
     scope: CrawlScope
     ask: WarehouseQueries
-    requests: CrawlRequests
-    subscriptions: Subscriptions
-    maintenance: Maintenance
     _opened_with: Scope
 
     def __init__(
@@ -104,7 +100,7 @@ class Warehouse:
         cls, path: Path, settings: Settings, *, repairing: bool, phases: frozenset[PhaseName] = ALL_PHASES
     ) -> Warehouse:
         try:
-            path.mkdir(parents=True, exist_ok=True)
+            make_folder(path)
             probe = path / ".writable"
             probe.touch()
             probe.unlink()
@@ -115,12 +111,16 @@ class Warehouse:
                 f"cannot write to {path}: {error.strerror}",
                 hint="choose another directory with -w, or change its permissions",
             ) from None
+        from quadloom.fetching.replay import without_pauses
+
         return cls(path, without_pauses(settings), writable=True, repairing=repairing, phases=phases)
 
     @classmethod
     def repair(cls, path: str | Path, *, settings: Settings | None = None) -> Warehouse:
         """Own a warehouse even if its quads or text are missing or cannot be opened, for `rebuild`: these are set
         aside."""
+        from quadloom.maintenance.rebuild import rename_damaged
+
         refuse_lost_database(Path(path), settings or Settings())
         rename_damaged(Path(path), settings or Settings())
         return cls._own(Path(path), settings or Settings(), repairing=True)
@@ -129,6 +129,26 @@ class Warehouse:
     def read(cls, path: str | Path, *, settings: Settings | None = None) -> Warehouse:
         """Look at a warehouse, also while a crawl runs on it."""
         return cls(Path(path), settings or Settings(), writable=False)
+
+    @property
+    def requests(self) -> CrawlRequests:
+        """Seeds, refresh, publish, why."""
+        from quadloom.crawl.requests import CrawlRequests
+
+        return CrawlRequests(self.stores, self.scope)
+
+    @property
+    def subscriptions(self) -> Subscriptions:
+        from quadloom.subscriptions.service import Subscriptions
+
+        return Subscriptions(self.stores, lambda: self.ask.queries)
+
+    @property
+    def maintenance(self) -> Maintenance:
+        """Export, import, verify, rebuild, prune."""
+        from quadloom.maintenance.maintenance import Maintenance
+
+        return Maintenance(self.stores, self.ask, self._reopen)
 
     def is_current(self) -> bool:
         """Whether nothing was committed by others since this view was opened. Cheap enough to ask at every request."""
@@ -155,6 +175,24 @@ class Warehouse:
         """Ask in SPARQL; see `WarehouseQueries.sparql`."""
         return self.ask.sparql(query, format=format)
 
+    def things(
+        self,
+        type: str,
+        *,
+        where: str | Sequence[str] = (),
+        columns: str | Sequence[str] = (),
+        sort: str = "",
+        sites: int = 0,
+        limit: int = 1000,
+    ) -> Things:
+        """Things of a type, one row each: `things("schema:Event", where="location contains Ghent").pandas()`.
+
+        `where` and `columns` are written as for `quadloom table`; without `columns`, the commonest properties. `sort`:
+        a property, with a minus before it the largest first. `sites`: only things that as many sites describe."""
+        from quadloom.asking.things.library import select
+
+        return select(self.ask.tables(), type, where=where, columns=columns, sort=sort, sites=sites, limit=limit)
+
     def crawl(
         self, urls: Sequence[str] = (), *, forever: bool = False, follow: bool = False, **limits: int | float | str
     ) -> RunningCrawl:
@@ -163,20 +201,7 @@ class Warehouse:
 
         `limits` are settings of `[crawl]`: `max_pages=500`, `scope="host"`, `max_depth=3` … They hold from now on.
         """
-        return self._crawl(urls, limits, forever=forever, follow=follow)
-
-    def _crawl(
-        self, urls: Sequence[str], limits: Mapping[str, int | float | str], *, forever: bool = False, follow: bool
-    ) -> RunningCrawl:
-        settings = replace(self.settings, crawl=with_limits(self.settings.crawl, limits))
-        check_strategies(settings)
-        self.settings = settings
-        if "fetch" in self.stores.phases:  # the queue is judged by whoever owns it
-            self.scope.configure(self.settings.crawl)
-            self.requests.add_seeds(urls)
-            self.scope.reload()
-        session = self._session(forever=forever, waits=follow)
-        return session if self.stores.shards is None else self._member(session)
+        return self._runs.crawl(urls, limits, forever=forever, follow=follow)
 
     def topic(
         self,
@@ -191,106 +216,69 @@ class Warehouse:
         judge: Judge | None = None,
         site_search: Callable[[str], list[SearchLead]] = lambda _host: [],
         progress: Callable[[TopicalRun, TopicalStrategy], None] = lambda _run, _strategy: None,
+        every: str = "",
         **limits: int | float | str,
     ) -> TopicReport:
         """Collect pages on a topic from `sites` (home pages, or `SeedSite`s of a web searcher) with their own search.
 
         What it reads is a page like any other: scheduled, ranked, in the history, reported to subscribers; a crawl
-        without an end keeps it fresh. `limits` are settings of `[topic]`: `budget=500`, `per_site=20` …
+        without an end keeps it fresh. `every` ("7d"): such a crawl also looks for new pages so often. `limits` are
+        settings of `[topic]`: `budget=500`, `per_site=20` …
         """
-        settings = replace(self.settings, topic=with_limits(self.settings.topic, limits))
-        settings = self.requests.with_contact(settings)
-        ranker = page_ranker(self.stores, settings)
-        scheduler = RefreshScheduler(
-            self.stores.catalog, self.stores.frontier, settings, ranker=ranker, scope=lambda: self.scope.current
-        )
-        try:
-            return crawl_topic(
-                self.stores,
-                settings,
-                Topic(broad, narrow, tuple(examples), tuple(against), tuple(types)),
-                [site if isinstance(site, SeedSite) else SeedSite(site) for site in sites],
-                strategy=strategy or settings.topic.strategy,
-                hooks=(scheduler, ChangeNotifier(self.stores.catalog, self.stores.outbox, self.stores.quads)),
-                judge=judge,
-                site_search=site_search,
-                progress=progress,
-            )
-        finally:
-            ranker.close()
-            scheduler.close()
+        from quadloom.runs import TopicOptions
+        from quadloom.topical.relevance import Topic
+
+        topic = Topic(broad, narrow, tuple(examples), tuple(against), tuple(types))
+        options = TopicOptions(strategy=strategy, judge=judge, site_search=site_search, progress=progress, every=every)
+        return self._runs.topic(topic, sites, options, limits)
+
+    def survey(self, seeds: Sequence[SeedSite], categories: Mapping[str, str] | None = None) -> list[SurveyedSite]:
+        """Which sites have a search of their own, and of what kind. `categories`: of the home pages, for shares by
+        category."""
+        return self._runs.survey(seeds, categories)
 
     def work(self, *, forever: bool = False, notice: Callable[[str], None] = lambda _text: None) -> ClusterMember:
         """Be one of many workers on a shared database until stopped. `notice` receives which part it owns."""
-        if self.stores.shards is None:
-            raise SettingsError(
-                "a worker needs a database that others can reach",
-                hint="give --cluster postgresql://user@host:5432/database, or set stores.frontier",
-            )
-        check_strategies(self.settings)
-        return self._member(self._session(forever=forever, waits=True), notice)
+        return self._runs.work(forever=forever, notice=notice)
 
     # Single phases, each until nothing is left for it. What they leave is in the catalog and the archive.
 
     def fetch(self, urls: Sequence[str] = (), *, follow: bool = False, **limits: int | float | str) -> RunningCrawl:
         """FETCH: pages into the archive, from these URLs or the queue. Nothing is parsed, so no link is followed but
         redirects and the sitemaps that robots.txt names."""
-        return self._phase("fetch", urls, follow=follow, **limits)
+        return self._runs.phase("fetch", urls, limits, follow=follow)
 
     def detect(self, *, follow: bool = False) -> RunningCrawl:
         """DETECT: which kind of document each fetched page is. `transform` does it by itself."""
-        return self._phase("detect", follow=follow)
+        return self._runs.phase("detect", (), {}, follow=follow)
 
     def transform(self, *, follow: bool = False) -> RunningCrawl:
         """TRANSFORM: what each fetched page says."""
-        return self._phase("transform", follow=follow)
+        return self._runs.phase("transform", (), {}, follow=follow)
 
     def index(self, *, follow: bool = False) -> RunningCrawl:
         """INDEX: what transformed pages say, into quads and text."""
-        return self._phase("index", follow=follow)
+        return self._runs.phase("index", (), {}, follow=follow)
 
     def extract(self, *, everything: bool = False, host: str = "", follow: bool = False) -> RunningCrawl:
         """EXTRACT: links of indexed pages into the queue. `everything`: of all pages that were ever read, because a
         strategy is new or has changed; `host`: only of its pages."""
-        if everything or host:
-            self.stores.catalog.owe(Owed.EXTRACT, host=host)
-        return self._phase("extract", follow=follow)
+        return self._runs.extract(everything=everything, host=host, follow=follow)
 
-    def _phase(
-        self, phase: PhaseName, urls: Sequence[str] = (), *, follow: bool = False, **limits: int | float | str
-    ) -> RunningCrawl:
-        if phase not in self._phases:
-            raise UsageError(
-                f"this warehouse was not opened for {phase}", hint=f'add "{phase}" to the phases of Warehouse.open'
-            )
-        whole = self.stores
-        self.stores = msgspec.structs.replace(whole, phases=frozenset({phase}))
-        try:
-            return self._crawl(urls, limits, follow=follow)
-        finally:
-            self.stores = whole
+    @cached_property
+    def _runs(self) -> Runs:
+        """Imported when something is started: looking something up needs no crawler."""
+        from quadloom.runs import Runs
 
-    def _session(self, *, forever: bool, waits: bool = False) -> CrawlSession:
-        shards = self.stores.shards
-        return CrawlSession(
-            self.stores,
-            self.requests.with_contact(self.settings),
-            self.scope,
-            lambda: self.ask.queries,
-            forever=forever,
-            waits=waits,
-            is_leader=lambda: shards is None or _LEADING in shards.owned,
-        )
-
-    def _member(self, session: CrawlSession, notice: Callable[[str], None] = lambda _text: None) -> ClusterMember:
-        assert self.stores.shards is not None
-        heartbeat = self.settings.cluster.heartbeat
-        return ClusterMember(session, self.stores.shards, heartbeat=heartbeat, notice=notice)
+        return Runs(self.stores, self.settings, self.scope, self.requests, self.ask)
 
     def _compose(self) -> None:
         """Open everything. To write, finish what a killed rebuild has begun."""
+        may_index = self._writable and "index" in self._phases
         failpoints = Failpoints(self.settings.crawl.failpoint)
-        if self._writable and "index" in self._phases:
+        if may_index:
+            from quadloom.maintenance.swap import exchange_folders, write_marks
+
             exchange_folders(places_of(self.path, self.settings), failpoints)
         opened = open_stores(
             self.path,
@@ -302,14 +290,11 @@ class Warehouse:
             phases=self._phases,
         )
         self.stores = self._opened.enter_context(opened)
-        if self._writable and "index" in self._phases:
+        if may_index:
             write_marks(self.stores, failpoints)
         self.scope = CrawlScope(self.settings.crawl, self.stores.catalog, self.stores.frontier, self._opened_with)
         self.ask = WarehouseQueries(self.stores)
         self._opened.callback(self.ask.close)
-        self.requests = CrawlRequests(self.stores, self.scope)
-        self.subscriptions = Subscriptions(self.stores, lambda: self.ask.queries)
-        self.maintenance = Maintenance(self.stores, self.ask, self._reopen)
 
     def _read_scope(self, catalog: Catalog) -> Scope:
         """Read once for the frontier and for `scope`: a command on another machine may change it a moment later, and
@@ -320,6 +305,7 @@ class Warehouse:
     def _reopen(self) -> None:
         """The lock is held throughout."""
         self._opened.close()
+        self.__dict__.pop("_runs", None)
         self._compose()
 
 

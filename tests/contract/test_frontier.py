@@ -203,6 +203,19 @@ def test_never_early_on_a_host_or_an_address(state: State) -> None:
         assert all(later - earlier >= 0.5 - 1e-6 for earlier, later in pairwise(times))
 
 
+def test_an_own_host_has_no_pauses_and_shares_no_address(state: State) -> None:
+    policy = FrontierPolicy(delay=2.0, ip_delay=0.5, exceptions=(HostException("own.example", own=True),))
+    frontier = state.open(policy, 0.0)
+    frontier.add(links("own.example", 40) + links("foreign.example", 2), 0.0)
+    frontier.put_host(HostRow(host="own.example", site="own.example", crawl_delay=9.0))
+    visits = [visit for visit in frontier.lease(50, 1.0) if visit.host == "own.example"]
+    assert len(visits) == 16
+    frontier.settle([settlement(visit, address="10.0.0.1") for visit in visits], 1.0)
+    assert len(frontier.lease(50, 1.0)) == 16, "neither a Crawl-delay nor the pace of its address holds it back"
+    own = frontier.explain(visits[0].key, 1.0)
+    assert own is not None
+
+
 def test_next_due_tells_when_a_lease_succeeds(state: State) -> None:
     frontier = state.open(FrontierPolicy(delay=3.0, ip_delay=0.0), 0.0)
     assert frontier.next_due(0.0) is None
@@ -444,6 +457,26 @@ def test_costly_answers_spend_the_budget_faster(state: State) -> None:
     (visit,) = frontier.lease(1, 0.0)
     frontier.settle([settlement(visit, Outcome.FAILED, cost=10.0)], 0.0)
     assert frontier.stats(0.0).parked == 5
+
+
+def test_requests_outside_of_the_queue_take_turns_with_leases(state: State) -> None:
+    frontier = state.open(FrontierPolicy(delay=2.0, ip_delay=0.0), 0.0)
+    frontier.add(links("a.example", 3), 0.0)
+    (visit,) = frontier.lease(5, 10.0)
+    assert frontier.reserve("a.example", 10.5) is None  # the visit is in progress
+    frontier.settle([settlement(visit, again_at=None)], 11.0)
+    assert frontier.reserve("a.example", 11.0) == 12.0
+    assert frontier.reserve("a.example", 15.0) is None
+    assert frontier.lease(5, 15.0) == []
+    frontier.free("a.example", 16.0, 15.0)
+    assert frontier.lease(5, 15.9) == []
+    assert [again.host for again in frontier.lease(5, 16.0)] == ["a.example"]
+    assert frontier.reserve("new.example", 20.0) == 20.0  # a host without URLs
+    frontier.free("new.example", 0.0, 20.5)
+    assert frontier.reserve("new.example", 20.5) == 22.0
+    frontier.free("new.example", 0.0, 22.5)
+    frontier.block("new.example", 50.0, "Retry-After")
+    assert frontier.reserve("new.example", 30.0) == 50.0
 
 
 def test_blocks_and_budgets_survive_a_crash(state: State) -> None:

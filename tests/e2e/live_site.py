@@ -87,7 +87,7 @@ def free_port() -> int:
 
 def _wait(base: str, process: subprocess.Popen[bytes], log: Path) -> None:
     """Until the stores answer and the first pages are searchable."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240  # a loaded machine starts slowly; a server that ends is noticed at once
     while time.monotonic() < deadline:
         assert process.poll() is None, log.read_text()
         try:

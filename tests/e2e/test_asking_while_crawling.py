@@ -127,8 +127,9 @@ def test_export_and_import_give_the_same_statements(crawled: Path, tmp_path: Pat
         assert report.new == report.pages > 50
         assert canonical(copy) == before
         assert copy.maintenance.verify().ok
-        copy.maintenance.rebuild()
-        assert canonical(copy) == before
+        if name == "dump.nq.gz":  # what was imported does not depend on the format any more
+            copy.maintenance.rebuild()
+            assert canonical(copy) == before
 
 
 def test_archives_travel_too(crawled: Path, tmp_path: Path) -> None:

@@ -11,19 +11,19 @@ from pathlib import Path
 
 import pytest
 
+from command_line import clean_environment, quadloom
 from quadloom.cli.main import run
 from quadloom.warehouse import Warehouse
 
 
-def quadloom(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    env = {key: value for key, value in os.environ.items() if not key.startswith("QUADLOOM_")}
+def in_own_process(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "quadloom.cli", *arguments],
         cwd=cwd,
-        env={**env, "HOME": str(cwd), **environment},
+        env=clean_environment(cwd),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=100,
         check=False,
     )
 
@@ -39,6 +39,12 @@ def complained(done: subprocess.CompletedProcess[str], code: int, *words: str) -
 @pytest.mark.parametrize("url", ["not a url", "ftp://example.org/", "http://", "javascript:alert(1)"])
 def test_a_wrong_url(tmp_path: Path, url: str) -> None:
     complained(quadloom("crawl", url, "--contact", "a@b.example", cwd=tmp_path), 2, "not a web address")
+
+
+def test_a_process_of_its_own_complains_in_the_same_words(tmp_path: Path) -> None:
+    arguments = ("crawl", "not a url", "--contact", "a@b.example")
+    alone, here = in_own_process(*arguments, cwd=tmp_path), quadloom(*arguments, cwd=tmp_path)
+    assert (alone.returncode, alone.stdout, alone.stderr) == (here.returncode, here.stdout, here.stderr)
 
 
 def test_an_address_as_people_write_it(tmp_path: Path) -> None:
@@ -101,7 +107,8 @@ def test_sites_and_services_are_shown_with_the_settings(tmp_path: Path) -> None:
     (tmp_path / "quadloom.toml").write_text(text, encoding="utf-8")
     shown = quadloom("config", "show", cwd=tmp_path).stdout
     assert "site[0]\tmatch = '*.a.example'  delay = 5.0\n" in shown
-    assert "service[0]\turl = 'http://127.0.0.1:9/'  kinds = ['pdf']" in shown
+    (service,) = [line for line in shown.splitlines() if line.startswith("service[0]\t")]
+    assert "url = 'http://127.0.0.1:9/'" in service and "kinds = ['pdf']" in service
     tree = json.loads(quadloom("config", "show", "--json", cwd=tmp_path).stdout)
     assert tree["service"]["value"][0]["kinds"] == ["pdf"]
     assert tree["site"]["value"][0]["delay"] == 5.0
@@ -129,7 +136,7 @@ def test_an_unwritable_directory(tmp_path: Path) -> None:
 
 def test_a_locked_warehouse(tmp_path: Path) -> None:
     with Warehouse.open(tmp_path / "w"):
-        done = quadloom("-w", "w", "crawl", "https://example.org/", "--contact", "a@b.example", cwd=tmp_path)
+        done = in_own_process("-w", "w", "crawl", "https://example.org/", "--contact", "a@b.example", cwd=tmp_path)
         complained(done, 7, "in use by process")
 
 
@@ -239,3 +246,19 @@ def test_the_demo_honours_the_name_of_a_warehouse(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "quadloom -w other serve" in done.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["other"]
+
+
+@pytest.mark.parametrize(
+    ("url", "allow", "words"),
+    [
+        ("http://127.0.0.1:9/", '["127.0.0.0/8"]', ("failed: connect:", "check host and port")),
+        ("http://127.0.0.1:9/", "[]", ("denied: guard:", "guard.allow")),
+        ("http://no-such-host.invalid/", "[]", ("dns:", "spelling of the host")),
+    ],
+    ids=["refused", "guard", "dns"],
+)
+def test_a_crawl_that_reads_nothing_says_why(tmp_path: Path, url: str, allow: str, words: tuple[str, ...]) -> None:
+    (tmp_path / "quadloom.toml").write_text(f"[guard]\nallow = {allow}\n", encoding="utf-8")
+    done = quadloom("crawl", url, "--max-pages", "1", "--contact", "a@b.example", cwd=tmp_path)
+    complained(done, 1, "nothing was read", url, *words)
+    assert "quadloom refresh" not in done.stderr

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,8 +11,9 @@ from pathlib import Path
 import pytest
 
 import quadloom
+from command_line import quadloom as run
 from fakeweb.request_log import RequestLog
-from faults.crawling import command, finish, must_be_read, run_config, start, wait_for_requests
+from faults.crawling import finish, must_be_read, run_config, start, wait_for_requests
 from quadloom.model import Outcome
 from quadloom.settings.loading import load
 from quadloom_lab.fakeweb import FakeWeb, FakeWebServer, WebSpec, serve_in_process
@@ -117,5 +117,5 @@ def test_the_library(tmp_path: Path, serving: FakeWebServer) -> None:
 
 
 def _told(warehouse: Path, config: Path, verb: str) -> None:
-    done = subprocess.run(command(warehouse, config, verb), capture_output=True, timeout=30, check=False)
+    done = run("-w", str(warehouse), "--config", str(config), verb, cwd=config.parent)
     assert done.returncode == 0, done.stderr

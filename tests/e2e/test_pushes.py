@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from command_line import quadloom
 from fakeweb.hub import Hub, hub_on_loopback
 from fakeweb.scripted import Answer, ScriptedSite
 from quadloom.crawl.control import ask
@@ -124,13 +125,10 @@ def _subscribed(serving: Serving, hub: Hub, site: ScriptedSite, topic: str) -> N
     assert hub.verify(forged) == 404, "only what we asked for"
     assert hub.verify(asked._replace(callback=f"{serving.base}/websub/guessed")) == 404
     assert hub.verify(asked._replace(mode="unsubscribe")) == 404
-    listed = subprocess.run(
-        [sys.executable, "-m", "quadloom.cli", "-w", str(serving.warehouse), "subscribe", "hubs", "--json"],
-        capture_output=True, check=True, timeout=60,
-    )  # fmt: skip
+    listed = quadloom("-w", str(serving.warehouse), "subscribe", "hubs", "--json", cwd=serving.warehouse.parent)
     shown = json.loads(listed.stdout)
     assert (shown["page"], shown["hub"], shown["state"]) == (site.url("/feed"), hub.url, "active")
-    assert asked.secret not in listed.stdout.decode() and kept.id not in listed.stdout.decode()
+    assert asked.secret not in listed.stdout and kept.id not in listed.stdout
 
 
 def _pushed(serving: Serving, hub: Hub, site: ScriptedSite, topic: str) -> None:

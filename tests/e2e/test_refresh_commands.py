@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from command_line import quadloom
 from faults.crawling import command, write_config
 from quadloom.settings.loading import load
 from quadloom.warehouse import Warehouse
@@ -28,9 +29,9 @@ class Place:
         self.run("crawl", *serving.web.seeds)
 
     def run(self, *words: str) -> dict[str, object]:
-        done = subprocess.run(
-            command(self.path, self.config, *words, "--json"), capture_output=True, text=True, timeout=90, check=True
-        )
+        place = ("-w", str(self.path), "--config", str(self.config))
+        done = quadloom(*place, *words, "--json", cwd=self.path.parent)
+        assert done.returncode == 0, done.stderr
         return dict(json.loads(done.stdout.splitlines()[-1])) if done.stdout else {}
 
     def reading(self) -> Warehouse:
@@ -78,7 +79,7 @@ def test_changes_are_followed_through_a_pipe(place: Place) -> None:
     finally:
         follower.kill()
         follower.wait()
-    notices = [line.split("\t") for line in out.splitlines() if not line.startswith(("+ ", "- ", "…"))]
+    notices = [line.split("\t") for line in out.splitlines() if not line.startswith("  ")]
     assert len(notices) >= 2 and follower.returncode == 0
     assert all(fields[3] == "changed" and fields[4] in pages for fields in notices[:2])
     assert int(notices[0][0]) < int(notices[1][0])

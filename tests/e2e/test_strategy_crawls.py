@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from command_line import quadloom
 from faults.crawling import command, finish, requests, write_config
 from quadloom.ingest.failpoints import EXIT_CODE
 from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
@@ -64,9 +65,8 @@ def test_mistakes_are_told_at_the_start(tmp_path: Path, text: str, words: str) -
     query.write_text(text, encoding="utf-8")
     config = tmp_path / "quadloom.toml"
     config.write_text(f'[crawl]\ncontact = "a@b.example"\nstrategies = ["{query}"]\n', encoding="utf-8")
-    done = subprocess.run(
-        command(tmp_path / "w", config, "crawl", "http://127.0.0.1:9/"), capture_output=True, timeout=60, check=False
-    )
+    place = ("-w", str(tmp_path / "w"), "--config", str(config))
+    done = quadloom(*place, "crawl", "http://127.0.0.1:9/", cwd=tmp_path)
     assert done.returncode in (2, 3)
-    assert words in done.stderr.decode()
-    assert "hint:" in done.stderr.decode()
+    assert words in done.stderr
+    assert "hint:" in done.stderr

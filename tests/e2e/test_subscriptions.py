@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import threading
 import time
 from contextlib import closing
@@ -12,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from command_line import quadloom
 from fakeweb.receiver import receiving
 from fakeweb.scripted import Answer, ScriptedSite, html
 from quadloom.crawl.control import ask
@@ -125,7 +124,6 @@ def test_one_change_is_told_by_webhook_command_and_query(tmp_path: Path) -> None
 
 
 def _changes(warehouse: Path, subscription: str) -> str:
-    command = [sys.executable, "-m", "quadloom.cli", "-w", str(warehouse), "--json", "changes"]
-    return subprocess.run(
-        [*command, "--subscription", subscription], capture_output=True, check=True, timeout=60, text=True
-    ).stdout
+    done = quadloom("-w", str(warehouse), "--json", "changes", "--subscription", subscription, cwd=warehouse.parent)
+    assert done.returncode == 0, done.stderr
+    return done.stdout

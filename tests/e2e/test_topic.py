@@ -21,7 +21,10 @@ from quadloom.cli.main import run
 from quadloom.model.url import Url
 from quadloom.settings import FreshnessSettings
 from quadloom.settings.loading import load
+from quadloom.topical.relevance import Topic
+from quadloom.topical.sites import SeedSite
 from quadloom.topical.topic import CHANNELS, TOPICS
+from quadloom.topical.watched import WATCHED, WatchedTopic, watch
 from quadloom.warehouse import Warehouse
 from quadloom_lab.topical.corpus import Corpus
 from quadloom_lab.topical.sites import SitePlan, plan_sites
@@ -213,10 +216,9 @@ def test_a_second_crawl_reads_known_pages_again_and_asks_known_channels_at_once(
         options = configured(tmp_path, server)
         sites = tmp_path / "sites.txt"
         sites.write_text("\n".join(server.web.homes()), encoding="utf-8")
-        query = (server.corpus.broad_query(TOPIC), server.corpus.narrow_query(TOPIC))
         command = [
             "topic",
-            *query,
+            server.corpus.narrow_query(TOPIC),  # one word alone is a topic
             "--seeds",
             str(sites),
             "--budget",
@@ -274,8 +276,11 @@ def test_survey_prints_shares_and_keeps_channels(tmp_path: Path, capsys: pytest.
     with topic_server() as server:
         options = configured(tmp_path, server)
         sites = tmp_path / "sites.txt"
-        sites.write_text("\n".join([*server.web.homes(), "http://gone.known.test:9/"]), encoding="utf-8")
-        assert run(["topic", "survey", str(sites), *options]) == 0
+        homes = server.web.homes()
+        sites.write_text("\n".join([*homes[2:], "http://gone.known.test:9/"]), encoding="utf-8")
+        shops = tmp_path / "shops.txt"
+        shops.write_text("\n".join(homes[:2]), encoding="utf-8")
+        assert run(["topic", "survey", str(sites), str(shops), *options]) == 0
         survey = json.loads(capsys.readouterr().out)
         expected = {f"http://{plan.host}/": plan.search for plan in server.plans}
     kinds = {line["home"]: line["kind"] for line in survey["sites"] if line["reached"]}
@@ -283,3 +288,61 @@ def test_survey_prints_shares_and_keeps_channels(tmp_path: Path, capsys: pytest.
         assert kinds[home] == {"post-form": "form"}.get(search, search)
     assert len(kinds) == len(expected)
     assert sum(row["sites"] for row in survey["shares"]) == len(expected)
+    assert [(row["category"], row["sites"]) for row in survey["categories"]] == [
+        ("sites", len(expected) - 2),
+        ("shops", 2),
+        ("all", len(expected)),
+    ]
+
+
+@pytest.mark.timeout(180)
+def test_a_watched_topic_is_served_by_a_crawl_without_an_end_within_its_share(tmp_path: Path) -> None:
+    """Rounds find what was not there before, read nothing twice, and share hosts' pace and bandwidth with the crawl."""
+    with topic_server() as server:
+        configured(tmp_path, server)
+        loaded = load(config=tmp_path / "quadloom.toml").settings
+        settings = msgspec.structs.replace(
+            loaded,
+            freshness=FreshnessSettings(min_interval="1h", bandwidth=100.0),
+            topic=msgspec.structs.replace(loaded.topic, share=0.4, budget=100),
+        )
+        homes = server.web.homes()
+        wanted = Topic(server.corpus.broad_query(TOPIC), server.corpus.narrow_query(TOPIC))
+        with Warehouse.open(tmp_path / "data", settings=settings) as warehouse:
+            topic = WatchedTopic(topic=wanted, sites=tuple(map(SeedSite, homes)), every=1.0, budget=100)
+            watch(warehouse.stores.catalog, topic)
+            for _ in warehouse.crawl([homes[0]], forever=True, max_seconds=100):
+                watched = WATCHED.get(warehouse.stores.catalog, topic.name)
+                if watched is not None and watched.rounds >= 2:
+                    break
+            assert watched is not None and watched.rounds >= 2
+            assert watched.next_at > 0
+            documents = [
+                row
+                for row in warehouse.stores.catalog.scan(limit=5000)
+                if row.link_kind == "result" and urlsplit(row.href).path != "/"
+            ]
+            assert len(documents) >= 15
+            assert [row.href for row in documents if not row.schedule] == []
+            crawled = urlsplit(homes[0]).hostname  # both may ask for a page of this host at the same moment
+            assert [row.href for row in documents if row.visits != 1 and row.host != crawled] == []
+            assert len({row.host for row in documents}) >= 3
+            scores = warehouse.stores.quads.graph(f"urn:quadloom:topic:{topic.name}")
+            assert scores.count(b"topicScore") >= 10
+        check_politeness(server.log)
+
+
+def test_topics_are_watched_listed_and_forgotten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with topic_server() as server:
+        options = configured(tmp_path, server)
+        sites = tmp_path / "sites.txt"
+        sites.write_text(server.web.homes()[0], encoding="utf-8")
+        query = server.corpus.narrow_query(TOPIC)
+        run(["topic", query, "--seeds", str(sites), "--budget", "10", "--every", "7d", *options])
+        capsys.readouterr()
+    assert run(["topic", "list", *options]) == 0
+    (line,) = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert (line["name"], line["sites"], line["every"], line["rounds"]) == (query, 1, 604800.0, 0)
+    assert line["next_at"] > time.time() + 6 * 86400
+    assert run(["topic", "remove", query, *options]) == 0
+    assert run(["topic", "remove", query, *options]) == 4

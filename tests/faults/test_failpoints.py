@@ -15,7 +15,7 @@ from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
 @pytest.mark.parametrize("point", POINTS)
 def test_crash_between_two_writes(tmp_path: Path, point: str) -> None:
     web = FakeWeb(
-        WebSpec(seed=5, pages=150, hosts=6, scale=0.1, links=30, traps=False, slow_seconds=0.0, crawl_delay=0.0)
+        WebSpec(seed=5, pages=90, hosts=6, scale=0.1, links=30, traps=False, slow_seconds=0.0, crawl_delay=0.0)
     )
     with serve_in_process(web, log=tmp_path / "requests.jsonl") as serving:
         warehouse = tmp_path / "warehouse"

@@ -16,7 +16,7 @@ import pytest
 
 from fakeweb.receiver import receiving
 from fakeweb.scripted import ScriptedSite, html
-from faults.crawling import command, finish, kill_group, start, wait_for_requests, write_config
+from faults.crawling import command, finish, finish_alone, kill_group, start, wait_for_requests, write_config
 from quadloom.ingest.failpoints import EXIT_CODE
 from quadloom.model.subscription import Subscription
 from quadloom.stores.protocols.outbox import Delivery
@@ -60,8 +60,11 @@ def test_one_notice_per_change_over_kills(tmp_path: Path) -> None:
             serving.turn(revision=4 * revision)
             wait_for_requests(serving, serving.load().requests + chance.randrange(1, 60), process)
             kill_group(process)
-        finish(warehouse, config, "crawl", "--forever", "--json", "--max-seconds", "15")
-        told, seen, last = _compare(warehouse, config)
+        for _ in range(6):  # a notice that was refused waits for its next turn, on a busy machine for the next crawl
+            finish_alone(warehouse, config, "crawl", "--forever", "--json", "--max-seconds", "10")
+            told, seen, last = _compare(warehouse, config)
+            if received.bodies.keys() >= set(range(1, last + 1)):
+                break
     assert sum(told.values()) >= 40 and any(kind == "changed" for _, kind in told), told
     assert told == seen
     assert received.badly_signed == 0
@@ -128,7 +131,10 @@ def test_kills_between_commit_and_delivery_lose_nothing(tmp_path: Path, rounds: 
             killing.process = start(warehouse, calm, "crawl")
             killing.process.communicate(timeout=60)
             assert killing.process.returncode == -signal.SIGKILL
-        finish(warehouse, calm, "crawl", "--json")
+        for _ in range(4):  # on a busy machine an answer may come too late, and the notice waits for the next crawl
+            finish_alone(warehouse, calm, "crawl", "--json")
+            if rounds in received.bodies:
+                break
     ids = list(range(1, rounds + 1))
     assert received.order == [1, 1, *ids[:-1], *ids[-2:]] and received.badly_signed == 0
     for number in ids:
@@ -146,17 +152,17 @@ def test_a_pause_after_a_failure_survives_a_restart(tmp_path: Path) -> None:
         with Warehouse.open(warehouse) as opened:
             opened.subscriptions.add(Subscription(id="page", urls=(site.url(),), webhook=received.url))
         began = time.time()
-        finish(warehouse, config, "crawl", "--json")
+        finish_alone(warehouse, config, "crawl", "--json")
         with Warehouse.open(warehouse) as opened:
             waiting = opened.stores.outbox.delivery("page")
             assert waiting.attempts == 1 and began < waiting.retry_at <= time.time() + 10.0
             opened.stores.outbox.put_delivery(msgspec.structs.replace(waiting, retry_at=time.time() + 600.0))
-        finish(warehouse, config, "crawl", "--json")
+        finish_alone(warehouse, config, "crawl", "--json")
         assert received.refused == [1], "the second process waits as the first one should have"
         received.answer = lambda _: 204
         with Warehouse.open(warehouse) as opened:
             opened.stores.outbox.put_delivery(msgspec.structs.replace(waiting, retry_at=time.time()))
-        finish(warehouse, config, "crawl", "--json")
+        finish_alone(warehouse, config, "crawl", "--json")
         assert received.order == [1]
 
 

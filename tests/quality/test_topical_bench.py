@@ -27,7 +27,7 @@ def test_adaptive_beats_following_links_on_a_held_out_web() -> None:
 
 
 def test_the_same_seed_gives_the_same_crawl() -> None:
-    one, two = (World(1, "known", 10).run("adaptive", 80) for _ in range(2))
+    one, two = (World(1, "known", 6).run("adaptive", 40) for _ in range(2))
     assert one == two
 
 

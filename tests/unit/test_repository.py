@@ -56,7 +56,7 @@ def test_ci_runs_what_the_makefile_has() -> None:
     jobs = read_yaml(".github/workflows/ci.yml")["jobs"]
     commands = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
     targets = {name for command in commands for name in re.findall(r"\bmake ([\w-]+)", command)}
-    assert {"lint", "test", "docs", "web", "test-all"} <= targets
+    assert {"lint", "test", "docs", "web", "test-all", "site", "coverage"} <= targets
     assert all(re.search(rf"^{name}:", MAKEFILE, re.MULTILINE) for name in targets)
 
 

@@ -9,7 +9,7 @@ import pytest
 from quadloom.errors import SettingsError
 from quadloom.phases.extract import STRATEGIES
 from quadloom.settings import length_of
-from quadloom.settings.loading import LoadedSettings, load
+from quadloom.settings.loading import LoadedSettings, Tree, load, shareable
 from quadloom.settings.tree import STRATEGY_NAMES
 
 
@@ -102,3 +102,24 @@ def test_an_explicit_delay_is_not_slowed_down_by_defaults(tmp_path: Path) -> Non
     assert (both.ip_delay, both.adaptive) == (1.0, 3.0)
     none = loading(tmp_path, "").settings.politeness
     assert (none.ip_delay, none.adaptive) == (0.2, 2.0)
+
+
+def test_shared_settings_come_after_all_others_but_defaults(tmp_path: Path) -> None:
+    file = tmp_path / "quadloom.toml"
+    file.write_text("[crawl]\nmax_depth = 4\n", encoding="utf-8")
+    shared: Tree = {"crawl": {"max_depth": 9, "max_pages": 8}, "politeness": {"delay": 3.0}}
+    loaded = load(config=file, environ={"QUADLOOM_POLITENESS__DELAY": "2"}, shared=shared)
+    assert (loaded.settings.crawl.max_depth, loaded.settings.crawl.max_pages) == (4, 8)
+    assert loaded.settings.politeness.delay == 2.0
+    assert loaded.origins["crawl.max_pages"] == "shared settings of the cluster"
+    with pytest.raises(SettingsError, match=r"crawl\.max_pagez"):
+        load(config=file, environ={}, shared={"crawl": {"max_pagez": 1}})
+
+
+def test_what_is_shared_has_neither_the_database_nor_a_password(tmp_path: Path) -> None:
+    file = tmp_path / "quadloom.toml"
+    file.write_text('[stores]\nfrontier = "postgresql://me:secret@db/x"\ntext = "postgresql:"\n', encoding="utf-8")
+    assert shareable(file) == {"stores": {"text": "postgresql:"}}
+    file.write_text('[stores]\nquads = "sparql+http://me:secret@db/"\n', encoding="utf-8")
+    with pytest.raises(SettingsError, match=r"stores\.quads has a password"):
+        shareable(file)

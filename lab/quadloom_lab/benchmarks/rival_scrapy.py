@@ -1,6 +1,6 @@
-"""The rival of `whole.py`: Scrapy, extruct and pyoxigraph, tuned, on the web that is served on a port.
+"""The rival of `whole.py` and of `quadloom bench real`: Scrapy, extruct and pyoxigraph, tuned, from given seeds.
 
-    python rival_scrapy.py PORT SPEC RESPONSES FOLDER
+    python rival_scrapy.py SEEDS RESPONSES FOLDER       (SEEDS: a JSON file with a list of URLs)
 
 What was tuned, so that the comparison is fair: links by one XPath instead of `LinkExtractor` (8 ms per page), extruct's
 RDFa, 94 % of its cost, only on pages with `typeof=` or `vocab=`, many requests at a time, no logging, uvloop, one write
@@ -21,14 +21,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import extruct
-import msgspec
 import scrapy
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, Store
 from scrapy.crawler import CrawlerProcess
 from scrapy.resolver import CachingThreadedResolver
 from twisted.internet import defer
-
-from quadloom_lab.fakeweb import FakeWeb, WebSpec
 
 CHEAP = ["json-ld", "microdata", "opengraph", "microformat"]
 FORMATS = {
@@ -42,7 +39,7 @@ A = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
 
 class LoopbackResolver(CachingThreadedResolver):
     def getHostByName(self, name, timeout=None):  # type: ignore[no-untyped-def]
-        return defer.succeed("127.0.0.1")
+        return defer.succeed(name if name.startswith("127.") else "127.0.0.1")
 
 
 class Rival(scrapy.Spider):
@@ -120,10 +117,9 @@ def tree_quads(item: dict[str, object], graph: NamedNode) -> tuple[NamedNode | B
 
 
 def main() -> None:
-    port, spec, responses, folder = int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), Path(sys.argv[4])
+    seeds, responses, folder = json.loads(Path(sys.argv[1]).read_text()), int(sys.argv[2]), Path(sys.argv[3])
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
-    web = FakeWeb(msgspec.structs.replace(msgspec.json.decode(spec, type=WebSpec), port=port))
     store = Store(str(folder))
     process = CrawlerProcess(
         {
@@ -142,7 +138,7 @@ def main() -> None:
     )
     crawler = process.create_crawler(Rival)
     cpu, wall = time.process_time(), time.perf_counter()
-    process.crawl(crawler, seeds=web.seeds, store=store, responses=responses)
+    process.crawl(crawler, seeds=seeds, store=store, responses=responses)
     process.start()
     store.flush()
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall

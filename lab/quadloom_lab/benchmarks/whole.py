@@ -21,8 +21,6 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
-import msgspec
-
 from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
 
 RIVAL = Path(__file__).with_name("rival_scrapy.py")
@@ -67,7 +65,9 @@ def rival(peers: str, pages: int, hosts: int, responses: int) -> float:
             f"import runpy, sys; sys.path.append({peers!r}); sys.argv = sys.argv[1:]; "
             "runpy.run_path(sys.argv[0], run_name='__main__')"
         )
-        words = [str(RIVAL), str(serving.port), msgspec.json.encode(spec).decode(), str(responses), folder]
+        seeds = Path(folder, "seeds.json")
+        seeds.write_text(json.dumps(serving.web.seeds), encoding="utf-8")
+        words = [str(RIVAL), str(seeds), str(responses), str(Path(folder, "store"))]
         answer = subprocess.run(
             [sys.executable, "-c", code, *words], capture_output=True, text=True, env=os.environ, check=True
         )

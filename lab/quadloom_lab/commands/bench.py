@@ -18,8 +18,10 @@ bench = App(name="bench", help="Measure the pipeline on a fake web on loopback."
 bench.command("quadloom_lab.commands.bench_topical:topical", name="topical")
 bench.command("quadloom_lab.commands.bench_importance:importance", name="importance")
 bench.command("quadloom_lab.commands.bench_services:services", name="services")
+bench.command("quadloom_lab.commands.bench_refresh:refresh", name="refresh")
 bench.command("quadloom_lab.commands.simulate:scheduling", name="scheduling")
 bench.command("quadloom_lab.commands.bench_search:search", name="search")
+bench.command("quadloom_lab.commands.bench_real:real", name="real")
 
 
 @bench.command

@@ -34,6 +34,11 @@ from quadloom.stores.protocols.frontier import (
     VisitClass,
 )
 
+_OF_VISIT = (
+    *("href", "key", "host", "fingerprint", "depth", "priority", "kind", "attempt", "etag", "last_modified"),
+    *("via", "anchor", "score"),
+)
+
 
 class _Url:
     def __init__(self, found: Discovery) -> None:
@@ -53,6 +58,7 @@ class _Host:
     def __init__(self, name: str) -> None:
         self.row = HostRow(host=name, site=site_of(name))
         self.asked_at = float("-inf")  # last lease
+        self.reserved = 0  # requests in progress that were not leased
         self.turn = 0  # number of its site's last lease, for fairness
         self.turns = WeightedRoundRobin()
 
@@ -158,7 +164,7 @@ class MemoryFrontier:
         """Queued URLs that only politeness can delay."""
         active = Counter(lease.visit.host for lease in self._leases.values() if not lease.answered)
         queued = [url for url in self._urls.values() if url.state is UrlState.QUEUED]
-        free = {url.host for url in queued if active[url.host] < self._room(url.host)}
+        free = {u.host for u in queued if active[u.host] + self._hosts[u.host].reserved < self._room(u.host)}
         return [url for url in queued if url.host in free and url.fingerprint not in self._leases]
 
     def _turn_of(self, url: _Url) -> tuple[bool, int, int, tuple[int, float, float], int]:
@@ -168,33 +174,20 @@ class MemoryFrontier:
 
     def _hand_out(self, url: _Url, now: float, duration: float) -> Visit:
         host = self._hosts[url.host]
-        visit = Visit(
-            href=url.href,
-            key=url.key,
-            host=url.host,
-            fingerprint=url.fingerprint,
-            depth=url.depth,
-            priority=url.priority,
-            kind=url.kind,
-            attempt=url.attempt,
-            not_before=now,
-            deadline=now + duration,
-            etag=url.etag,
-            last_modified=url.last_modified,
-            known=url.visits > 0,
-            via=url.via,
-            anchor=url.anchor,
-            score=url.score,
-        )
+        same = {name: getattr(url, name) for name in _OF_VISIT}
+        visit = Visit(**same, known=url.visits > 0, not_before=now, deadline=now + duration)
         address_clock = self._addresses.get(host.row.address, 0.0)
         self._leases[url.fingerprint] = _Lease(visit, host.row.next_at, address_clock)
-        self._set(host, next_at=now + self._delay(host.row))
-        host.asked_at = now
-        if host.row.address:
-            self._addresses[host.row.address] = now + self.policy.ip_delay
+        self._start_clocks(host, now)
         self._turn += 1
         host.turn = self._site_turns[host.row.site] = self._turn
         return visit
+
+    def _start_clocks(self, host: _Host, at: float) -> None:
+        self._set(host, next_at=at + self._delay(host.row))
+        host.asked_at = at
+        if host.row.address:
+            self._addresses[host.row.address] = at + self.policy.ip_delay
 
     def settle(self, settlements: Sequence[Settlement], now: float) -> None:
         for settlement in settlements:
@@ -298,26 +291,32 @@ class MemoryFrontier:
         entry = self._hosts.setdefault(host, _Host(host))
         self._set(entry, blocked_until=until, block_reason=reason)
 
+    def reserve(self, host: str, now: float) -> float | None:
+        entry = self._hosts.setdefault(host, _Host(host))
+        leased = sum(lease.visit.host == host and not lease.answered for lease in self._leases.values())
+        if leased + entry.reserved >= (self._rules(host).per_site or 1):
+            return None
+        at = max(now, self._ready_at(entry))
+        entry.reserved += 1
+        self._start_clocks(entry, at)
+        return at
+
+    def free(self, host: str, next_at: float, now: float) -> None:
+        self._hosts[host].reserved -= 1
+        self._set(self._hosts[host], next_at=max(self._hosts[host].row.next_at, next_at))
+
     def hosts(self, *, limit: int = 1000, offset: int = 0) -> list[HostRow]:
         return [row for name in sorted(self._hosts)[offset : offset + limit] if (row := self.host(name))]
 
     def host(self, host: str) -> HostRow | None:
         entry = self._hosts.get(host)
-        if entry is None:
-            return None
         queued = sum(url.host == host and url.state is UrlState.QUEUED for url in self._urls.values())
-        return replace(entry.row, queued=queued)
+        return replace(entry.row, queued=queued) if entry is not None else None
 
     def put_host(self, row: HostRow) -> None:
         host = self._hosts.setdefault(row.host, _Host(row.host))
-        self._set(
-            host,
-            delay=row.delay,
-            budget=row.budget,
-            crawl_delay=row.crawl_delay,
-            robots=row.robots,
-            robots_expires=row.robots_expires,
-        )
+        self._set(host, delay=row.delay, budget=row.budget, crawl_delay=row.crawl_delay)
+        self._set(host, robots=row.robots, robots_expires=row.robots_expires)
         self._set(host, next_at=max(host.row.next_at, host.asked_at + self._delay(host.row)))
         self._apply_budget(host)
 
@@ -430,18 +429,18 @@ class MemoryFrontier:
         return self.policy.for_host(host)
 
     def _delay(self, row: HostRow) -> float:
-        return max(self._rules(row.host).delay or 0.0, row.crawl_delay, row.delay)
+        own = self._rules(row.host)
+        return max(own.delay or 0.0, 0.0 if own.own else max(row.crawl_delay, row.delay))
 
     def _budget(self, row: HostRow) -> float:
         return row.budget or self._rules(row.host).budget or 0.0
 
     def _exhausted(self, row: HostRow) -> bool:
-        budget = self._budget(row)
-        return 0 < budget <= row.spent
+        return 0 < self._budget(row) <= row.spent
 
     def _ready_at(self, host: _Host) -> float:
         return max(host.row.next_at, host.row.blocked_until, self._addresses.get(host.row.address, 0.0))
 
-    @staticmethod
-    def _set(host: _Host, **changes: str | float | int | bytes) -> None:
-        host.row = replace(host.row, **changes)
+    def _set(self, host: _Host, **changes: str | float | int | bytes) -> None:
+        own = {"address": ""} if self._rules(host.row.host).own else {}
+        host.row = replace(host.row, **(changes | own))

@@ -108,6 +108,11 @@ def language_of(text: str, said: str = "") -> str:
     return usual or _by_short_words(sample, languages)
 
 
+def short_words(language: str) -> frozenset[str]:
+    """The most frequent words of a language, which say nothing about the subject of a text; empty if it is unknown."""
+    return frozenset(_SHORT_WORDS.get(language, "").split())
+
+
 def candidates(text: str) -> tuple[str, ...]:
     """Languages in which a question might be: one for most scripts, none for Latin letters, where anything goes."""
     leads = special_bytes(text) if not text.isascii() else b""

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from quadloom.asking.changes.history import PageHistory, difference_between, graph_after, history
+from quadloom.asking.changes.readable_changes import PropertyChange, StoredNames, readable
+from quadloom.asking.changes.versions import VersionDifference
 from quadloom.asking.entity import Entity, describe_entity
 from quadloom.asking.findings import LocatedDefect, findings
-from quadloom.asking.history import PageHistory, difference_between, graph_after, history
+from quadloom.asking.numbers import WarehouseNumbers, numbers_of
 from quadloom.asking.search import moment, search, search_request, several
 from quadloom.asking.sparql.service import QueryResult, QueryService, Row
 from quadloom.asking.statistics import Statistics, Summary, stored_spelling, summary
 from quadloom.asking.things.table import ThingsCache, ThingTables
-from quadloom.asking.versions import VersionDifference
 from quadloom.model.phase import OWED_BY_PHASE
 from quadloom.model.quads import Quads
 from quadloom.model.wire import Value
-from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.catalog import Catalog, VisitRow
 from quadloom.stores.protocols.text import SearchAnswer
 from quadloom.stores.stores import Stores
+
+if TYPE_CHECKING:
+    from quadloom.asking.changes.versions import VersionDifference
 
 _FOREVER = 1e18
 
@@ -120,6 +126,10 @@ class WarehouseQueries:
         """Counts by class, property, vocabulary, site, kind, size and change rate."""
         return summary(self.catalog, self._stores.frontier, self.quads, limit=limit)
 
+    def numbers(self) -> WarehouseNumbers:
+        """The five numbers of a warehouse: pages, documents and statements; `quadloom.asking.numbers` defines them."""
+        return numbers_of(self.catalog, self._stores.text, self.quads)
+
     def status(self) -> dict[str, Value]:
         """Frontier states, pages by outcome, sizes: what `quadloom status` prints of a warehouse at rest."""
         stores = self._stores
@@ -138,6 +148,7 @@ class WarehouseQueries:
             "kinds": {**by["kind"]},
             "statuses": {**by["status"]},
             **({"owed": _owed(stores.catalog)} if stores.catalog.owing() else {}),
+            "numbers": msgspec.structs.asdict(self.numbers()),
             "quads": len(stores.quads),
             "documents": len(stores.text),
             "text_index": "outdated" if stores.text.is_outdated else "current",
@@ -160,10 +171,19 @@ class WarehouseQueries:
         return graph_after(self.archive, found.page, found.at(moment(when)), self.settings)
 
     def changes(self, url: str, since: str | float, until: str | float = _FOREVER) -> VersionDifference:
-        """Statements added and removed between two times; its `reason` says if they cannot be known."""
+        """What was added and removed between two times; its `reason` says if that cannot be known. Before its first
+        visit a page stated nothing."""
         found = history(self.catalog, url)
-        old, new = found.at(moment(since)), found.at(moment(until))
+        begin = moment(since)
+        known = any(visit.fetched_at <= begin for visit in found.visits)
+        nothing = VisitRow(fingerprint=found.page.fingerprint, fetched_at=begin, status=0, outcome="")
+        old = found.at(begin) if known else nothing
+        new = found.at(moment(until))
         return difference_between(self.archive, found.page, old, new, self.settings)
+
+    def readable(self, added: Iterable[str], removed: Iterable[str]) -> tuple[PropertyChange, ...]:
+        """A difference of statements (N-Quads lines) for people: thing, property, before and after."""
+        return readable(added, removed, StoredNames(self.quads))
 
 
 def _owed(catalog: Catalog) -> dict[str, Value]:

@@ -14,14 +14,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import msgspec
 
-from quadloom.phases.index import namespace
 from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import Frontier
 from quadloom.stores.protocols.quads import Difference, QuadStore
+from quadloom.stores.stores import Stores
 from quadloom.syntaxes.terms import TYPE
 
 OPEN = NamedValue("statistics-open", str)
@@ -77,16 +78,30 @@ class Statistics:
             statistics = cls.recounted(quads)
             STATISTICS.put_encoded(catalog, statistics.encode())
         else:
-            statistics = cls.saved(catalog)
+            own = STATISTICS.get(catalog)
+            statistics = cls._sum([own] if own is not None else [])
         OPEN.put(catalog, "1")
         return statistics
 
     @classmethod
+    def begin(cls, stores: Stores) -> Statistics:
+        """For a crawl. Of several workers on one quad store each sums up what it adds and removes, which may be less
+        than nothing; the sums of all of them together are the counts. A worker that was killed has not counted the
+        pages that were in progress: `rebuild` counts the store again."""
+        if stores.shards is None or isinstance(stores.query_source, Path):
+            return cls.resume(stores.catalog, stores.quads)
+        own = STATISTICS.get(stores.catalog)
+        return cls._sum([own] if own is not None else [])
+
+    @classmethod
     def saved(cls, catalog: Catalog) -> Statistics:
-        """The counts as a crawl saved them last; empty if none did."""
+        """The counts as crawls saved them last, of all workers together; empty if none did."""
+        return cls._sum(STATISTICS.get_all(catalog))
+
+    @classmethod
+    def _sum(cls, parts: Iterable[_Counts]) -> Statistics:
         statistics = cls()
-        counts = STATISTICS.get(catalog)
-        if counts is not None:
+        for counts in parts:
             statistics.classes.update(counts.classes)
             statistics.properties.update(counts.properties)
         return statistics
@@ -128,7 +143,8 @@ class Statistics:
             self.count("\n".join(difference.removed).encode(), -1)
 
     def encode(self) -> bytes:
-        return STATISTICS.encode(_Counts(dict(+self.classes), dict(+self.properties)))
+        changed = ({name: count for name, count in some.items() if count} for some in (self.classes, self.properties))
+        return STATISTICS.encode(_Counts(*changed))
 
 
 def stored_spelling(catalog: Catalog, setting: str) -> str:
@@ -148,6 +164,8 @@ def ended(catalog: Catalog) -> None:
 
 def summary(catalog: Catalog, frontier: Frontier, quads: QuadStore, *, limit: int = 50) -> Summary:
     """All statistics; `limit` is the length of the lists of classes, properties, vocabularies and sites."""
+    from quadloom.phases.index import namespace  # here, because it brings the parsers along
+
     statistics = Statistics.saved(catalog)
     counts = catalog.counts()
     vocabularies: Counter[str] = Counter()
@@ -174,7 +192,8 @@ def summary(catalog: Catalog, frontier: Frontier, quads: QuadStore, *, limit: in
 
 def statements_of(catalog: Catalog, quads: QuadStore) -> int:
     """The number of statements of pages, as last saved by a crawl: counting in the store takes 0.6 s per million."""
-    return Statistics.saved(catalog).statements if STATISTICS.get(catalog) is not None else len(quads)
+    counts = Statistics.saved(catalog)
+    return counts.statements if counts.properties else len(quads)
 
 
 class _Cell(msgspec.Struct):

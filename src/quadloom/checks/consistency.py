@@ -31,7 +31,6 @@ _SHOWN = (
     ("startDate", "startDate"),
 )
 """What the visible page must show, and the property of the main item through which it is reached."""
-_SPACES = re.compile(r"\s+")
 _NUMBER_WITHIN = re.compile(r"\d(?:[\d .,'\u00a0\u202f]*\d)?")
 _MONTHS = (
     ("jan",), ("feb", "fév"), ("mar", "mär"), ("apr", "avr"), ("may", "mai", "mag"), ("jun", "jui", "giu"),
@@ -172,12 +171,12 @@ def _single(item: Item, name: str, items: Items) -> tuple[str, Item, str] | None
 
 
 def _folded(text: str) -> str:
-    text = _SPACES.sub(" ", text).strip().casefold()
+    text = _one_line(text)
     return f"{float(text):g}" if is_number(text) else text
 
 
 def _invisible(context: Context, item: Item, items: Items) -> list[Problem]:
-    """What the data says and the page does not show. The main text is asked first, then the whole page."""
+    """What the data says and neither the page nor its title shows."""
     if context.document.kind not in ("html", "xhtml") or item.syntax != "jsonld":
         return []  # microdata and RDFa mark what is visible
     wanted: list[tuple[str, tuple[str, Item, str]]] = []
@@ -186,22 +185,19 @@ def _invisible(context: Context, item: Item, items: Items) -> list[Problem]:
         found = _single(item, name, items) if needs in names else None
         if found is not None and found[0].strip():
             wanted.append((name, found))
-    title, text = context.facts.title, context.facts.text
-    wanted = [(name, found) for name, found in wanted if found[0] not in title and found[0] not in text]
-    if wanted:
-        shown = _SPACES.sub(" ", f"{title} {text}").casefold()
-        wanted = [(name, found) for name, found in wanted if not _shows(shown, name, found[0])]
+    title = context.facts.title
+    wanted = [(name, found) for name, found in wanted if found[0] not in title]
     if not wanted:
         return []
     body = context.tree.body
     if body is None:
         return []
-    shown = body.text(separator=" ")
-    for hidden in (*context.elements("script"), *context.elements("style")):
-        shown = shown.replace(hidden.text(), " ")
-    shown = _SPACES.sub(" ", shown).casefold()
-    if len(shown) < 40:
+    hidden = [node.text_lexbor() or "" for node in body.css("script,style")]
+    shown = _without(body.text(separator=" "), hidden)
+    if len(" ".join(shown.split(None, 40)[:40])) < 40:
         return []  # made by scripts, or nothing but data: what people see is not known
+    page = _VisiblePage(f"{title} {shown}")
+    wanted = [(name, found) for name, found in wanted if not page.shows(name, found[0])]
     return [
         Problem(
             "data-not-visible",
@@ -217,23 +213,46 @@ def _invisible(context: Context, item: Item, items: Items) -> list[Problem]:
             _syntax(found[1], name),
         )
         for name, found in wanted
-        if not _shows(shown, name, found[0])
     ]
 
 
-def _shows(page: str, name: str, text: str) -> bool:
-    text = _SPACES.sub(" ", text).strip().casefold()
-    if text in page:
-        return True
-    if name in ("price", "ratingValue"):
-        if not is_number(text):
-            return True  # reported as bad-price or bad-number
-        wanted = float(text)
-        return any(_same_number(match, wanted) for match in _NUMBER_WITHIN.findall(page))
-    if name == "startDate":
-        return not is_date(text) or len(text) < 10 or _shows_day(page, text)
-    words = [word for word in re.findall(r"\w+", text) if len(word) > 2]
-    return not words or sum(word in page for word in words) * 2 > len(words)
+def _without(text: str, parts: list[str]) -> str:
+    """The text without these parts of it, which are given in their order."""
+    kept = []
+    start = 0
+    for part in parts:
+        at = text.find(part, start) if part else -1
+        if at >= 0:
+            kept.append(text[start:at])
+            start = at + len(part)
+    return " ".join((*kept, text[start:])) if kept else text
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+class _VisiblePage:
+    """What people see of a page. Forms of the text are made when they are needed: most values are found before."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text.casefold()
+
+    def shows(self, name: str, text: str) -> bool:
+        text = _one_line(text)
+        if name in ("price", "ratingValue"):
+            # Without a number it is reported as bad-price or bad-number.
+            return text in self._text or not is_number(text) or self._shows_number(float(text))
+        if name == "startDate":
+            return text in self._text or not is_date(text) or len(text) < 10 or _shows_day(self._text, text)
+        words = [word for word in re.findall(r"\w+", text) if len(word) > 2]
+        if not words or sum(word in self._text for word in words) * 2 > len(words):
+            return True
+        return "".join(text.split()) in "".join(self._text.split())  # `w<b>or</b>d` is one word
+
+    def _shows_number(self, wanted: float) -> bool:
+        folded = " ".join(self._text.split())
+        return any(_same_number(match, wanted) for match in _NUMBER_WITHIN.findall(folded))
 
 
 def _same_number(written: str, wanted: float) -> bool:

@@ -34,7 +34,7 @@ def located(context: Context, items: Items, problems: Iterable[Problem], blanks:
 
 
 def unlocated(items: Items, problems: Iterable[Problem]) -> list[Finding]:
-    """The same without places: for pages that have nothing but remarks."""
+    """The same without places: for remarks."""
     return [_finding(items, problem, 0, 0, "", 0) for problem in problems]
 
 

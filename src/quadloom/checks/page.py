@@ -103,9 +103,12 @@ def _findings(context: Context, items: Items, problems: list[Problem], blanks: M
         return []
     problems.sort(key=lambda problem: WEIGHT[problem.severity])
     problems = problems[:_MOST_FINDINGS]
-    if problems[0].severity == "info" and context.settings.audit.places == "defects":
-        return unlocated(items, problems)
-    return located(context, items, problems, blanks)
+    # To find a place takes as long as to find the defect, and most of what is found are remarks.
+    remarks = (
+        [problem.severity for problem in problems].count("info") if context.settings.audit.places == "defects" else 0
+    )
+    defects = len(problems) - remarks
+    return located(context, items, problems[:defects], blanks) + unlocated(items, problems[defects:])
 
 
 def _types(items: Items) -> tuple[tuple[str, int], ...]:

@@ -59,6 +59,7 @@ class Vocabulary:
         self._ancestors: dict[str, frozenset[str]] = {}
         self._shapes: dict[tuple[str, ...], dict[str, PropertyTerm]] = {}
         self._accepted: dict[tuple[str, tuple[str, ...]], bool] = {}
+        self._nearest: dict[str, list[str]] = {}
         self._read(text, origin)
 
     def _read(self, text: str, origin: str) -> None:
@@ -116,9 +117,6 @@ class Vocabulary:
                 enumerations.add(kind)
             else:
                 things.add(kind)
-        members = {
-            member for member, of in self.members.items() if any(enumerations & self.ancestors(kind) for kind in of)
-        }
         return PropertyTerm(
             name,
             frozenset(domains),
@@ -126,9 +124,18 @@ class Vocabulary:
             frozenset(data),
             frozenset(things),
             frozenset(enumerations),
-            frozenset(members),
+            self._members_of(enumerations),
             newer,
             "Text" in data and not newer and name not in SPECIAL,
+        )
+
+    def _members_of(self, enumerations: set[str]) -> frozenset[str]:
+        if not enumerations:  # as for most properties; there are 1,529 of them and 537 members
+            return frozenset()
+        return frozenset(
+            member
+            for member, of in self.members.items()
+            if any(not enumerations.isdisjoint(self.ancestors(kind)) for kind in of)
         )
 
     def ancestors(self, name: str) -> frozenset[str]:
@@ -185,8 +192,13 @@ class Vocabulary:
 
     def nearest_properties(self, name: str, types: tuple[str, ...]) -> list[str]:
         """Real names like this one, first among those that the types have."""
-        own = [one.name for one in self.shape(types).values()] if types else []
-        return _nearest(name, dict.fromkeys(own)) or _nearest(name, self.properties)
+        key = f"{name} {' '.join(types)}"
+        near = self._nearest.get(key)
+        if near is None:  # to compare one name with all of them takes milliseconds, and a template repeats its mistakes
+            own = [one.name for one in self.shape(types).values()] if types else []
+            near = _nearest(name, dict.fromkeys(own)) or _nearest(name, self.properties)
+            _remember(self._nearest, key, near)
+        return near
 
     def nearest_members(self, name: str, of: PropertyTerm) -> list[str]:
         return _nearest(name, dict.fromkeys(sorted(of.members)))

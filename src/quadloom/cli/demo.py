@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 import time
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +12,7 @@ import msgspec
 from cyclopts import Parameter
 
 from quadloom.asking.audit.report import DefectGroup, audit, pages_of
+from quadloom.asking.numbers import labelled
 from quadloom.cli.crawling.crawl import follow_crawl
 from quadloom.cli.session import Session, session
 from quadloom.demo import QUESTIONS, DemoServer, Question
@@ -20,10 +22,26 @@ from quadloom.stores.protocols.text import SearchRequest
 from quadloom.warehouse import Warehouse
 
 _FOLDER = Path("quadloom-demo")
+SITES_PORT = 7273
+SITES_CONFIG = """# Written by `quadloom demo --sites`: how to reach the demo's sites, with short pauses.
+[crawl]
+contact = "demo@quadloom.invalid"
+max_wait = 2.0
+[politeness]
+delay = 0.05
+ip_delay = 0.0
+max_crawl_delay = 0.2
+[guard]
+allow = ["127.0.0.0/8"]
+hosts = { "*.example" = "127.0.0.1" }
+"""
 
 
 def demo(
-    *, offline: Annotated[bool, Parameter(negative="")] = True, keep: Annotated[bool, Parameter(negative="")] = False
+    *,
+    offline: Annotated[bool, Parameter(negative="")] = True,
+    keep: Annotated[bool, Parameter(negative="")] = False,
+    sites: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Crawl six small sites that come with Quadloom, then answer three questions about them.
 
@@ -35,8 +53,13 @@ def demo(
         use the sites inside the package, served on loopback; the demo never leaves this machine
     keep
         continue with the warehouse of an earlier demo instead of starting over
+    sites
+        only serve the sites, until Ctrl-C, so that you can crawl them yourself; writes ./quadloom.toml for that
     """
     s = session()
+    if sites:
+        _serve_sites(s)
+        return
     if not offline:
         raise UsageError("the demo runs offline only", hint="to read the real web: `quadloom crawl https://your.site`")
     folder = s.named_warehouse or _FOLDER
@@ -52,15 +75,14 @@ def demo(
         s.say(f"Crawling {len(server.homes)} small sites on this machine, politely. Data in {folder}")
         with Warehouse.open(folder, settings=settings) as warehouse:
             report, _ = follow_crawl(s, warehouse.crawl(server.homes))
-            quads, graphs = len(warehouse.stores.quads), sum(1 for _ in warehouse.stores.quads.graphs())
+            numbers = warehouse.ask.numbers()
     phases = "  ".join(f"{name} {count}" for name, count in report.phases.items())
     if s.json:
         s.emit(report)
         return
     s.write(f"✓ done: {phases}   {time.monotonic() - started:.0f} s")
-    s.write(
-        f"  {report.pages} pages · {quads} quads in {graphs} graphs · {report.links} links · {report.findings} findings"
-    )
+    s.write("  " + " · ".join(f"{count:,} {label}" for label, count in labelled(numbers)))
+    s.write(f"  {report.links:,} links · {report.findings:,} findings")
     with Warehouse.read(folder, settings=settings) as warehouse:
         for question in QUESTIONS:
             _ask(s, warehouse, question, folder)
@@ -68,6 +90,23 @@ def demo(
     s.write(f"\nNext   quadloom -w {folder} serve      the same in a browser: search, SPARQL, pages, monitor")
     s.write(f"       quadloom -w {folder} search concert --type Event")
     s.write("       quadloom crawl https://your.site      quadloom inspect URL      quadloom --help")
+
+
+def _serve_sites(s: Session) -> None:
+    """For the tutorial: the addresses are the same every time."""
+    config = Path("quadloom.toml")
+    if config.exists() and config.read_text(encoding="utf-8") != SITES_CONFIG:
+        raise UsageError(f"{config} exists", hint="run this in an empty directory")
+    try:
+        server = DemoServer(port=SITES_PORT)
+    except OSError:
+        raise UsageError(f"another program uses port {SITES_PORT}", hint="is the demo running already?") from None
+    config.write_text(SITES_CONFIG, encoding="utf-8")
+    with server:
+        s.say(f"Six sites on this machine, until Ctrl-C. {config} lets `quadloom` find them from this directory:")
+        for home in server.homes:
+            s.write(home)
+        threading.Event().wait()
 
 
 def demo_settings(settings: Settings, hosts: dict[str, str]) -> Settings:

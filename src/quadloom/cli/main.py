@@ -1,32 +1,25 @@
 """`quadloom`: the table of commands, and the one place where errors become messages and exit codes.
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 config, 4 empty, 5 limit, 6 unreachable, 7 locked, 130 interrupted.
+
+The options are read by `quadloom.cli.application`, which is imported when a command is run: `quadloom --help` prints
+the table without it, in a third of the time.
 """
 
 from __future__ import annotations
 
-import difflib
 import errno
 import os
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import entry_points
-from pathlib import Path
-from typing import Annotated
 
-from cyclopts import App, CycloptsError, Group, Parameter, UnknownCommandError
-
-from quadloom import __version__
-from quadloom.cli.session import Session, begin, harmless
+from quadloom.cli.overview import overview
 from quadloom.errors import QuadloomError
 
-app = App(
-    name="quadloom",
-    help="Turn websites into a graph you can query: crawl sites, extract their data, search it, ask it in SPARQL.",
-    version=__version__,
-    default_parameter=Parameter(negative_iterable=()),  # no --empty-site: leaving out --site means the same
-)
+SUMMARY = "Turn websites into a graph you can query: crawl sites, extract their data, search it, ask it in SPARQL."
 
 # Purpose → name → (where it is, one line of help). Loaded when used, so that `quadloom --version` does not import
 # parsers and engines.
@@ -61,6 +54,7 @@ _GROUPS = {
             "quadloom.cli.asking.audit:audit",
             "Report what is wrong with the data of the sites, and how to fix it.",
         ),
+        "report": ("quadloom.cli.asking.report:report", "Write a report of the crawl as one HTML file."),
         "why": ("quadloom.cli.asking.status:why", "Explain when a URL is read: every number and its rule."),
         "changes": ("quadloom.cli.crawling.subscribe:changes", "Print notices of changes, or follow new ones."),
         "subscribe": (
@@ -70,6 +64,7 @@ _GROUPS = {
     },
     "Watch and steer a crawl": {
         "status": ("quadloom.cli.asking.status:status", "Show what the warehouse holds and what a running crawl does."),
+        "logs": ("quadloom.cli.crawling.logs:logs", "Print what a running crawl or all workers report."),
         "sites": ("quadloom.cli.asking.status:sites", "List hosts with their pages, queue, pace and blocks."),
         "seeds": ("quadloom.cli.crawling.seeds:seeds", "Add URLs to start from, or list them."),
         "scope": (
@@ -117,18 +112,16 @@ _GROUPS = {
             "quadloom.cli.upkeep.contexts:contexts",
             "Keep JSON-LD contexts in a folder instead of fetching them.",
         ),
+        "schemas": (
+            "quadloom.cli.upkeep.schemas:schemas",
+            "Keep DTD, XSD and RelaxNG files, and validate XML against them.",
+        ),
         "config": ("quadloom.cli.upkeep.config:config", "Show the settings in effect and where each comes from."),
     },
 }
 COMMANDS = {name: found for group in _GROUPS.values() for name, found in group.items()}
-for _place, (_title, _commands) in enumerate(_GROUPS.items()):
-    _group = Group(_title, sort_key=_place)
-    for _order, (_name, (_where, _help)) in enumerate(_commands.items()):
-        app.command(_where, name=_name, help=_help, group=_group, sort_key=_order)
-_MEASURE = Group("Measure", sort_key=len(_GROUPS))
-_OPTIONS = Group("Options of every command", sort_key=len(_GROUPS) + 1)
-_EVERYWHERE = Parameter(group=_OPTIONS)
-app["--help"].group = app["--version"].group = _OPTIONS
+MEASURE = "Measure"  # the group of commands that other packages add
+groups: dict[str, dict[str, tuple[str, str]]] = {**_GROUPS, MEASURE: {}}
 
 PLUG_INS = "quadloom.commands"  # entry point group; each entry is a table like those of _GROUPS
 _OF_THE_LAB = ("bench", "simulate")
@@ -138,8 +131,7 @@ def add_commands(commands: Mapping[str, tuple[str, str]]) -> None:
     """Add commands of another package: name → (where it is, one line of help). Those already added stay as they are."""
     for name, (where, help_) in commands.items():
         if name not in COMMANDS:
-            COMMANDS[name] = (where, help_)
-            app.command(where, name=name, help=help_, group=_MEASURE, sort_key=len(COMMANDS))
+            COMMANDS[name] = groups[MEASURE][name] = (where, help_)
 
 
 def add_installed_commands() -> None:
@@ -149,43 +141,17 @@ def add_installed_commands() -> None:
             add_commands(entry.load())
 
 
-@app.meta.default
-def launch(
-    *tokens: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
-    warehouse: Annotated[Path | None, _EVERYWHERE, Parameter(name=["--warehouse", "-w"])] = None,
-    config: Annotated[Path | None, _EVERYWHERE] = None,
-    json: Annotated[bool, _EVERYWHERE, Parameter(negative="")] = False,
-    quiet: Annotated[bool, _EVERYWHERE, Parameter(negative="")] = False,
-    verbose: Annotated[bool, _EVERYWHERE, Parameter(negative="")] = False,
-    color: Annotated[bool, _EVERYWHERE] = True,
-) -> int | None:
-    """Options of every command.
-
-    Parameters
-    ----------
-    warehouse
-        directory of the warehouse [default: $QUADLOOM_WAREHOUSE or ./quadloom-data]
-    config
-        configuration file [default: ./quadloom.toml]
-    json
-        print one JSON object, or JSON Lines for streams
-    quiet
-        no progress and no messages, only data and errors
-    verbose
-        `serve` logs every request
-    color
-        colours on a terminal; NO_COLOR switches them off too
-    """
-    begin(Session(warehouse=warehouse, config=config, json=json, quiet=quiet, verbose=verbose, color=color))
-    result = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
-    return result if isinstance(result, int) else None
-
-
 def run(arguments: Sequence[str]) -> int:
     """Run one command; returns the exit code instead of leaving the process."""
     add_installed_commands()
+    if list(arguments) in ([], ["--help"], ["-h"]):
+        return _print_overview()
+    from cyclopts import CycloptsError, UnknownCommandError
+
+    from quadloom.cli.application import application
+
     try:
-        code = app.meta(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
+        code = application().meta(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
         return code if isinstance(code, int) else 0
     except UnknownCommandError as error:
         word = next(iter(error.unused_tokens or arguments), "")
@@ -196,6 +162,8 @@ def run(arguments: Sequence[str]) -> int:
         if group in COMMANDS and word != group:  # `config set`: a word of a group of commands
             hint = f"to list its commands: `quadloom {group} --help`"
             return _complain(f"`quadloom {group}` has no command {word!r}", hint, 2)
+        import difflib
+
         near = difflib.get_close_matches(word, COMMANDS, n=1)
         hint = f"did you mean `quadloom {near[0]}`?" if near else "to list the commands: `quadloom --help`"
         return _complain(f"there is no command {word!r}", hint, 2)
@@ -208,8 +176,7 @@ def run(arguments: Sequence[str]) -> int:
     except UnicodeDecodeError as error:
         return _complain(f"a file or stream is not UTF-8 text: {error.reason}", "save it as UTF-8", 2)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader (head, less) has closed the pipe
-        return 0
+        return _reader_has_left()
     except SystemExit as leaving:
         if isinstance(leaving.__context__, BrokenPipeError):
             return 0  # the same, while a help page was printed
@@ -231,10 +198,29 @@ def main() -> None:
     sys.exit(run(sys.argv[1:]))
 
 
+def _print_overview() -> int:
+    is_terminal = sys.stdout.isatty()
+    colour = is_terminal and not os.environ.get("NO_COLOR")
+    try:
+        sys.stdout.write(overview(SUMMARY, groups, shutil.get_terminal_size().columns, colour=colour))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _reader_has_left()
+    return 0
+
+
+def _reader_has_left() -> int:
+    """The reader (head, less) has closed the pipe."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
 def _command(arguments: Sequence[str]) -> str:
     return next((f"{word} " for word in arguments if word in COMMANDS), "")
 
 
 def _complain(message: str, hint: str, code: int) -> int:
+    from quadloom.cli.session import harmless
+
     sys.stderr.write(harmless(f"quadloom: {message}\nhint: {hint}\n"))
     return code

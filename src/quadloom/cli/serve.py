@@ -36,9 +36,11 @@ def serve(
     port: int | None = None,
     host: str | None = None,
     crawl: Annotated[bool, Parameter(negative="")] = False,
+    control: Annotated[bool, Parameter(negative="")] = False,
     new_token: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
-    """Serve search, SPARQL, entity pages and the live monitor of the warehouse. Reads only, unless --crawl is given.
+    """Serve search, SPARQL, entity pages and the live monitor of the warehouse. Reads only, unless --crawl or --control
+    is given.
 
     Parameters
     ----------
@@ -50,6 +52,8 @@ def serve(
         address to listen on; anything but loopback needs a token
     crawl
         also run a continuous crawl, which holders of a token can control
+    control
+        holders of a token can control a crawl that runs in another terminal
     new_token
         create a token, print it once, store its hash, and exit
     """
@@ -65,9 +69,9 @@ def serve(
     listening = _listen(s.settings.web.host, s.settings.web.port)
     child = _start_crawl(s, urls) if crawl else None
     try:
-        if crawl and not tokens:
+        if (crawl or control) and not tokens:
             s.say(f"Token  {tokens.make('first')}   (shown only once; enter it at /sign-in)")
-        _run(s, listening, may_control=crawl)
+        _run(s, listening, may_control=crawl or control)
     except KeyboardInterrupt:
         s.say("stopped")
     finally:

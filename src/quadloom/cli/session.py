@@ -13,15 +13,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import cached_property
 from pathlib import Path
+from typing import cast
 
 import msgspec
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
+from quadloom.cli.tables import fitted
 from quadloom.model.finding import named
 from quadloom.settings import Settings
-from quadloom.settings.loading import LoadedSettings, Value, load, warehouse_path
+from quadloom.settings.loading import LoadedSettings, Tree, Value, load, warehouse_path
 
 
 class Session:
@@ -57,7 +57,16 @@ class Session:
 
     @cached_property
     def loaded(self) -> LoadedSettings:
-        return load(config=self.config, overrides=self._overrides)
+        """With what all machines share, if this is a cluster's: a worker needs only the address of the database."""
+        own = load(config=self.config, overrides=self._overrides)
+        if not own.settings.stores.frontier.startswith("postgresql:"):
+            return own
+        from quadloom.stores.postgres.state import shared_settings  # not needed by most commands
+
+        shared = shared_settings(own.settings)
+        if shared is None:
+            return own
+        return load(config=self.config, overrides=self._overrides, shared=cast(Tree, shared))
 
     @property
     def settings(self) -> Settings:
@@ -92,24 +101,30 @@ class Session:
         text = text if text.endswith("\n") else text + "\n"
         sys.stdout.write(harmless(text) if self.is_terminal else text)
 
-    def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str = "") -> None:
-        """Print a table on a terminal, without empty columns; elsewhere tab-separated lines for `cut` and `awk`."""
+    def print(self, text: str) -> None:
+        """Print a line on stdout; on a terminal it is wrapped between words."""
+        self.out.print(harmless(text) if self.is_terminal else text, markup=False)
+
+    def table(
+        self,
+        columns: Sequence[str],
+        rows: Iterable[Sequence[object]],
+        *,
+        title: str = "",
+        styles: Sequence[str] = (),
+    ) -> None:
+        """Print a table on a terminal, without empty columns; elsewhere tab-separated lines for `cut` and `awk`.
+        `styles`: of the rows, such as red; empty = none."""
         if not self.is_terminal:
             for row in rows:
                 self.write("\t".join(_cell(value) for value in row))
             return
         cells = [list(row) for row in rows]
-        table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
         shown = [index for index in range(len(columns)) if not cells or any(row[index] != "" for row in cells)]
-        for index in shown:
-            # Numbers are aligned and never wrapped; long values take the rest of the line.
-            is_number = all(isinstance(row[index], int | float) or row[index] == "" for row in cells)
-            table.add_column(
-                columns[index], overflow="fold", no_wrap=is_number, justify="right" if is_number else "left"
-            )
-        for row in cells:
-            table.add_row(*(escape(harmless(_cell(row[index]))) for index in shown))
-        self.out.print(table)
+        numeric = [all(isinstance(row[index], int | float) or row[index] == "" for row in cells) for index in shown]
+        texts = [[harmless(_shown(row[index])) for index in shown] for row in cells]
+        names = [columns[index] for index in shown]
+        self.out.print(fitted(names, texts, numeric, self.out.width, title=title, styles=styles))
 
 
 # C0 and C1 except tab and line feed; directional overrides, which can make one name look like another.
@@ -135,6 +150,11 @@ def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.2f}"
     return str(value).replace("\t", " ").replace("\n", " ")
+
+
+def _shown(value: object) -> str:
+    """A cell for people: numbers with thousands separators."""
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else _cell(value)
 
 
 def _plain(value: object) -> object:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
+from quadloom.cluster.beat import WorkerBeat, machine_state
 from quadloom.cluster.membership import Membership
 from quadloom.crawl.report import CrawlReport
 from quadloom.crawl.session import CrawlSession
 from quadloom.model.outcome import Settlement
-from quadloom.stores.protocols.state import Shards
+from quadloom.model.phase import PHASES
+from quadloom.stores.protocols.state import ShardQueue, Shards
 
 
 class ClusterMember:
@@ -19,6 +22,7 @@ class ClusterMember:
         session: CrawlSession,
         shards: Shards,
         *,
+        path: Path,
         heartbeat: float,
         notice: Callable[[str], None] = lambda _text: None,
     ) -> None:
@@ -26,6 +30,7 @@ class ClusterMember:
         self._shards = shards
         self._heartbeat = heartbeat
         self._notice = notice
+        self._path = path
 
     @property
     def replayed(self) -> int:
@@ -37,6 +42,7 @@ class ClusterMember:
             self._shards,
             heartbeat=self._heartbeat,
             notice=self._on_notice,
+            describe=self._describe,
             fetches="fetch" in self._session.phases,
         ):
             yield from self._session
@@ -49,6 +55,15 @@ class ClusterMember:
 
     def report(self) -> CrawlReport:
         return self._session.report()
+
+    def _describe(self, queues: dict[int, ShardQueue]) -> bytes:
+        return WorkerBeat(
+            path=str(self._path),
+            phases=[phase for phase in PHASES if phase in self._session.phases],
+            machine=machine_state(self._path),
+            queued=sum(queue.queued for queue in queues.values()),
+            report=self._session.report(),
+        ).encode()
 
     def _on_notice(self, text: str) -> None:
         self._session.notice("worker", text)

@@ -1,14 +1,15 @@
-"""A worker's membership in a cluster: its heartbeat, its fair share of the shards, and links found by other workers.
+"""A worker's membership in a cluster: its heartbeat, its fair share of the shards, links found by other workers, and
+requests of people.
 
-Two threads beside the crawl, with a connection of their own. One only renews the lease, so that neither a long
-transaction nor a replay of pages that a dead worker left delays it. The other looks after shards and links; it changes
-nothing in the frontier itself: the crawl's thread does that between two steps (`session.call`), as for control
+Two threads beside the crawl, with a connection of their own. One only renews the lease and says how the worker is, so
+that neither a long transaction nor a replay of pages that a dead worker left delays it. The other looks for news; it
+changes nothing in the frontier itself: the crawl's thread does that between two steps (`session.call`), as for control
 commands.
 
-The share is 256 divided by the number of live workers, rounded up. A worker with more drains the surplus (leases
-nothing more from it, waits for what is in progress) and gives it back with all clocks written and all its pages marked
-as indexed, so that no page is transformed or read twice; a worker with less takes what is free. Shards of a worker
-whose lease ran out are free too, but their hosts wait their full delay, because they may have been asked a moment ago.
+Which shards a worker should own says `balance`. A worker with more drains the surplus (leases nothing more from it,
+waits for what is in progress) and gives it back with all clocks written and all its pages marked as indexed, so that no
+page is transformed or read twice; a worker with less takes what is free. Shards of a worker whose lease ran out are
+free, too, but their hosts wait their full delay, because they may have been asked a moment ago.
 """
 
 from __future__ import annotations
@@ -17,20 +18,26 @@ import threading
 import time
 from collections.abc import Callable
 
+import msgspec
+
+from quadloom.cluster.balance import plan
+from quadloom.crawl.control import ControlReply, ControlRequest
 from quadloom.crawl.session import CrawlSession
 from quadloom.errors import QuadloomError
 from quadloom.model.outcome import PageRow
+from quadloom.process.threads import start
 from quadloom.stores.protocols.catalog import FIRST_UNINDEXED, UnindexedPlace
-from quadloom.stores.protocols.state import Shards
+from quadloom.stores.protocols.state import ShardQueue, Shards
 from quadloom.stores.shards import SHARDS
 
-_POLL_SECONDS = 0.25  # between two looks for links that others found
+_POLL_SECONDS = 0.25  # between two looks for news
 _ROWS = 200  # of pages read from the catalog at once
 
 
 class Membership:
-    """Use as a context manager around the crawl. `notice` receives what a person should know. `fetches`: otherwise the
-    worker takes no shards; it works on pages of any shard, which it leases one by one, and only shows that it lives."""
+    """Use as a context manager around the crawl. `notice` receives what a person should know. `describe` returns what
+    the worker says about itself; it is called in the crawl's thread, with what waits in its shards. `fetches`:
+    otherwise the worker takes no shards; it works on pages of any shard, which it leases one by one."""
 
     def __init__(
         self,
@@ -39,27 +46,31 @@ class Membership:
         *,
         heartbeat: float,
         notice: Callable[[str], None],
+        describe: Callable[[dict[int, ShardQueue]], bytes] = lambda _queues: b"",
         fetches: bool = True,
     ) -> None:
         self._session = session
         self._shards = shards
+        self._pause = heartbeat
         self._notice = notice
+        self._describe = describe
+        self._fetches = fetches
         self._heartbeat = shards.heartbeat()
         self._lost: frozenset[int] = frozenset()
         self._unindexed: frozenset[int] = frozenset()  # shards taken whose unindexed pages were not queued yet
+        self._hot: set[int] = set()  # shards that were reported as too heavy
+        self._record = b""
         self._workers = 1
+        self._answered: int | None = None  # the last request; None = not even those that stand
         self._beaten = threading.Event()  # a heartbeat has come back, so the share may have changed
         self._over = threading.Event()
-        self._threads = [
-            threading.Thread(target=self._repeat, args=(work, pause), name=name, daemon=True)
-            for name, work, pause in (("heartbeat", self._beat, heartbeat), ("membership", self._poll, _POLL_SECONDS))
-            if fetches or name == "heartbeat"
-        ]
+        self._threads: list[threading.Thread] = []
 
     def __enter__(self) -> Membership:
+        self._record = self._describe({})
         self._beat()  # a worker that cannot reach the database does not begin
-        for thread in self._threads:
-            thread.start()
+        for name, work, pause in (("heartbeat", self._beat, self._pause), ("membership", self._poll, _POLL_SECONDS)):
+            self._threads.append(start(name, lambda w=work, p=pause: self._repeat(w, p), self._session.fail))  # type: ignore[misc]
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -79,16 +90,51 @@ class Membership:
                 continue  # the crawl's thread is busy, or has ended
 
     def _beat(self) -> None:
-        self._lost |= self._heartbeat.renew()
-        self._workers = max(1, self._heartbeat.workers())
+        self._lost |= self._heartbeat.renew(self._record)
         self._beaten.set()
 
     def _poll(self) -> None:
-        if self._beaten.is_set():
-            self._beaten.clear()
-            self._session.call(self._balance)
-        elif self._heartbeat.has_links():
-            self._session.call(self._pull)
+        if self._answered is None:
+            last = self._heartbeat.last_request()
+            self._obey(None)  # before any shard is owned: a paused cluster begins nothing
+            self._answered = last
+        news = self._heartbeat.news(self._answered)
+        if news.requests:
+            self._obey(self._answered)
+        is_beat = self._beaten.is_set()
+        self._beaten.clear()
+        if self._fetches:
+            # Others have come or gone, or have given something back: this should not wait for the next heartbeat.
+            stirred = news.workers != self._workers or news.free_shards or self._shards.draining
+            self._workers = news.workers
+            if is_beat or stirred:
+                self._session.call(self._balance)
+            elif news.links:
+                self._session.call(self._pull)
+        if is_beat:
+            self._session.call(self._look_around)
+
+    def _obey(self, after: int | None) -> None:
+        """Do what people ask, and reply."""
+        for id, encoded in self._heartbeat.requests(after):
+            try:
+                request = msgspec.json.decode(encoded, type=ControlRequest)
+                if after is None and request.verb == "strategies":
+                    request = msgspec.structs.replace(request, arguments={**request.arguments, "stored": False})
+                reply = ControlReply(True, self._session.answer(request))
+            except QuadloomError as error:
+                reply = ControlReply(False, None, error.message, error.hint)
+            except msgspec.MsgspecError as error:
+                reply = ControlReply(False, None, f"invalid request: {error}", "use the same version on all machines")
+            self._heartbeat.answer(id, msgspec.json.encode(reply))
+            if after is not None:
+                self._answered = id
+
+    def _look_around(self) -> None:
+        """In the crawl's thread, once a heartbeat: what commands on other machines have changed; what to say."""
+        self._session.reload()
+        queues = self._shards.queues() if self._fetches else {}
+        self._record = self._describe(queues)
 
     def _balance(self) -> None:
         """In the crawl's thread."""
@@ -97,20 +143,33 @@ class Membership:
         if lost:
             self._notice(f"lost {len(lost)} shards: the lease had run out")
             shards.lose(lost)
-        surplus = len(shards.owned) - -(-SHARDS // workers)
-        if surplus > 0:
-            shards.drain(sorted(shards.owned)[:surplus])
+        queues = shards.queues()
+        planned = plan(shards.share_loads(queues), shards.owner, workers, shards.draining)
+        if planned.give:
+            shards.drain(planned.give)
         given = shards.give_back(self._session.unfinished_shards())
-        taken = shards.take(-surplus, time.time()) if surplus < 0 else []
+        taken = shards.take(len(planned.take), time.time(), planned.take) if planned.take else []
         if lost or given or taken:
             self._notice(f"owns {len(shards.owned)} of {SHARDS} shards ({workers} workers)")
         self._session.set_share(len(shards.owned) / SHARDS)
+        self._report_hot(planned.hot, queues)
         self._unindexed = shards.owned & {*self._unindexed, *taken}
         if self._unindexed:
             # Raises if a store is away: the next heartbeat tries again.
             self._session.acquired(self._unindexed_rows(sorted(self._unindexed)))
             self._unindexed = frozenset()
         self._pull()
+
+    def _report_hot(self, hot: list[int], queues: dict[int, ShardQueue]) -> None:
+        for shard in hot:
+            queue = queues.get(shard)
+            if queue is not None and queue.busiest and shard not in self._hot:
+                self._notice(
+                    f"{queue.busiest} fills a shard: {queue.queued} URLs are queued there, more than a worker's fair "
+                    "share. More machines do not help; a shorter delay or a higher per_site for it would, if its owner "
+                    "agrees"
+                )
+        self._hot = {*hot}
 
     def _unindexed_rows(self, shards: list[int]) -> list[PageRow]:
         """Pages of these shards that their previous owner settled and did not index."""

@@ -24,10 +24,12 @@ from quadloom.model.subscription import Subscription
 from quadloom.model.wire import Value
 from quadloom.refresh.scheduler import RefreshScheduler, SharesChange
 from quadloom.stores.protocols.bus import Bus
+from quadloom.stores.protocols.catalog import Catalog
 from quadloom.subscriptions.notify import ChangeNotifier
 from quadloom.subscriptions.saved_queries import QueryRemoval, SavedQuery
 from quadloom.subscriptions.service import Subscriptions
 from quadloom.subscriptions.websub import HubCallback, HubSubscriptions
+from quadloom.topical.watched import WatchedTopic, forget, watch
 
 T = TypeVar("T")
 
@@ -67,6 +69,12 @@ class UnsubscribeRequest(msgspec.Struct, frozen=True):
     id: str = ""
 
 
+class TopicRemoval(msgspec.Struct, frozen=True):
+    """Control request `forget-topic`."""
+
+    name: str = ""
+
+
 class Command(NamedTuple, Generic[T]):
     """`first` turns the arguments into others, in the caller's thread; `run` works in the crawl's own."""
 
@@ -88,6 +96,7 @@ class CrawlCommands:
         notifier: ChangeNotifier,
         hubs: HubSubscriptions,
         bus: Bus,
+        catalog: Catalog,
         *,
         notice: Callable[[EventKind, str], None],
     ) -> None:
@@ -99,6 +108,7 @@ class CrawlCommands:
         self._notifier = notifier
         self._hubs = hubs
         self._bus = bus
+        self._catalog = catalog
         self._notice = notice
         self._table: dict[str, Command[Any]] = {
             "status": Command(NoArguments, self._status),
@@ -118,6 +128,8 @@ class CrawlCommands:
             "save-query": Command(SavedQuery, self._save_query),
             "forget-query": Command(QueryRemoval, self._forget_query),
             "unsubscribe": Command(UnsubscribeRequest, self._unsubscribe),
+            "watch-topic": Command(WatchedTopic, self._watch_topic),
+            "forget-topic": Command(TopicRemoval, self._forget_topic),
         }
 
     def answer(self, request: ControlRequest, call: Callable[[Callable[[], object]], object]) -> Value:
@@ -204,6 +216,13 @@ class CrawlCommands:
     def _forget_query(self, removal: QueryRemoval) -> Value:
         self._subscriptions.forget_query(removal.name)
         return removal.name
+
+    def _watch_topic(self, watched: WatchedTopic) -> Value:
+        watch(self._catalog, watched)
+        return watched.name
+
+    def _forget_topic(self, removal: TopicRemoval) -> Value:
+        return forget(self._catalog, removal.name)
 
     def _hub_callback(self, callback: HubCallback) -> Value:
         """The challenge to echo; or whether a push counted."""

@@ -20,7 +20,8 @@ from contextlib import contextmanager
 
 import msgspec
 
-from quadloom.crawl.report import CrawlReport, Meter
+from quadloom.crawl.outage import NetworkAsked, NetworkWatch
+from quadloom.crawl.report import CrawlReport, HeldBy, Meter
 from quadloom.errors import ShardsLost
 from quadloom.fetching.fetcher import FetchResult
 from quadloom.fetching.process import FetchProcess
@@ -28,8 +29,8 @@ from quadloom.fetching.unit import FetchUnit, FetchUnitFactory
 from quadloom.ingest.inbox import VisitsDropped
 from quadloom.ingest.ingest import Ingest
 from quadloom.model.event import EventKind
-from quadloom.model.outcome import READ_OUTCOMES, Outcome, Settlement
-from quadloom.model.page import Failure
+from quadloom.model.outcome import HostPace, Outcome, Settlement
+from quadloom.model.page import Failure, Page
 from quadloom.model.phase import ALL_PHASES, PhaseName
 from quadloom.model.visit import Visit
 from quadloom.refresh.pacing import BandwidthPacer
@@ -95,6 +96,7 @@ class Crawl:
         self._leased_at = 0.0  # when it last had something
         self._cpu_before = _cpu_seconds()
         self._thread_before = time.thread_time()
+        self._held_by: HeldBy = ""
         self.meter = Meter()
         self.paused = False
         self.stopping = False
@@ -102,6 +104,7 @@ class Crawl:
         self._phases = phases
         self._shares = phases != ALL_PHASES  # other processes may run the other phases
         self._pulled_at = 0.0
+        self._waited_for = ""  # the store that was away at the last lease
         self._fetch: FetchUnit | None = None
         if "fetch" in phases:
             self._fetch = fetch(
@@ -110,6 +113,8 @@ class Crawl:
                 lambda visits: inbox.put(VisitsLost(tuple(visits))),
                 inbox.fail,
             )
+        reaches = self._fetch.reaches if self._fetch is not None else lambda _endpoints: True
+        self._network = NetworkWatch(reaches, inbox.put, notice)
 
     def __iter__(self) -> Iterator[Settlement]:
         """Run until nothing is due, a limit is reached or `stop()` was called."""
@@ -126,11 +131,15 @@ class Crawl:
 
     def step(self) -> list[Settlement]:
         """One turn: lease visits, take in what came back, settle, and look again at a few pages' schedules."""
+        self._network.turn()
+        self.meter.held(self._held_by, self._ingest.counts.settle_wait)
         asked = self._lease()
         # Few hosts with short delays: the next visit may be due before any message comes.
         busy = time.monotonic() - self._leased_at < _BUSY_SECONDS
         wait = _WAIT if asked and not busy else _LEASE_PAUSE
-        settlements = self._ingest.step(wait, self._on_message)
+        settlements: list[Settlement] = []
+        with self._losing_shards():
+            settlements = self._ingest.step(wait, self._on_message)
         self._count(settlements)
         rescheduler = self._rescheduler
         if rescheduler is not None:
@@ -152,6 +161,17 @@ class Crawl:
         if self._rescheduler is not None:
             self._rescheduler.scope_changed()
 
+    def take(self, visit: Visit, page: Page, pace: HostPace) -> None:
+        """Settle a page that was fetched outside of the queue, unless the crawl is reading it itself."""
+        if visit.fingerprint not in self._leased and not self.stopping:
+            self._leased.add(visit.fingerprint)
+            self._ingest.submit(visit, page, pace)
+
+    def charge(self, requests: int) -> None:
+        """Requests were made outside of the queue; the bandwidth is for all of them."""
+        if self._pacer is not None:
+            self._pacer.charge(requests)
+
     def change_strategies(self, strategies: list[str], *, stored: bool) -> int:
         """Follow links by other strategies from now on; `stored`: also on pages that were read before."""
         crawl = msgspec.structs.replace(self._settings.crawl, strategies=strategies)
@@ -165,7 +185,8 @@ class Crawl:
     def report(self) -> CrawlReport:
         meter, counts, now = self.meter, self._ingest.counts, self._clock()
         stats = self._frontier.stats(now)
-        cpu = self._cpu()
+        load = self._ingest.load()
+        cpu = self._cpu(load.cpu_seconds)
         return CrawlReport(
             pages=meter.pages,
             quads=counts.quads,
@@ -180,25 +201,38 @@ class Crawl:
             links=counts.links,
             findings=counts.findings,
             quarantined=counts.quarantined,
+            replaced_workers=counts.replaced_workers,
             frontier={**msgspec.structs.asdict(stats), "total": stats.total},
             # The last pages are acknowledged when the crawl is closed, after its last step.
             phases={phase: meter.phases[phase] for phase in Meter.PHASES} | {"index": counts.indexed},
             cpu=cpu,
             rates={phase: round(rate, 1) for phase, rate in meter.rates().items()},
+            queues={"fetch": stats.queued, **load.queues},
+            waits=meter.waits(),
+            bandwidth=self._settings.freshness.bandwidth if self._pacer is not None else 0.0,
             statuses=dict(meter.statuses),
             state="stopping" if self.stopping else "paused" if self.paused else "running",
-            workers=[*([self._fetch.heartbeat()] if self._fetch is not None else []), *self._ingest.worker_loads()],
-            services=self._ingest.service_loads(),
-            disks=self._ingest.disks(),
+            waits_for=[*(["the network"] if self._network.is_away else []), *filter(None, [self._ingest.waiting_for])],
+            workers=[*([self._fetch.heartbeat()] if self._fetch is not None else []), *load.workers],
+            services=load.services,
+            disks=load.disks,
+            limit=self._settings.crawl.max_pages,
+            hosts=meter.hosts,
+            problems=meter.problems.problems(),
+            rendering=meter.rendering if self._settings.crawl.browser != "never" else None,
         )
 
-    def _cpu(self) -> dict[str, float]:
-        """Seconds by phase. `settle` is this thread; `index` the rest of the process, the stores' threads included."""
-        settle = time.thread_time() - self._thread_before
+    def _cpu(self, workers: float) -> dict[str, float]:
+        """Seconds by phase. `settle` is this thread; `index` the rest of the process, the stores' threads included.
+        Detect and extract are measured in the workers; what else the workers use is `transform`."""
+        settle, counts = time.thread_time() - self._thread_before, self._ingest.counts
+        transform = workers - counts.detect_seconds - counts.extract_seconds
         return {
             "fetch": round(self._fetch.cpu_seconds(), 3) if self._fetch is not None else 0.0,
-            "transform": round(self._ingest.worker_cpu_seconds(), 3),
+            "detect": round(counts.detect_seconds, 3),
+            "transform": round(max(0.0, transform), 3),
             "index": round(_cpu_seconds() - self._cpu_before - settle, 3),
+            "extract": round(counts.extract_seconds, 3),
             "settle": round(settle, 3),
         }
 
@@ -217,6 +251,8 @@ class Crawl:
             return False
         if self._fetch is None:
             return True
+        if self._network.away_for > crawl.max_wait:
+            return True  # what was not read stays in the queue
         self._pull()
         due = self._frontier.next_due(self._clock())
         return due is None or due > self._clock() + crawl.max_wait
@@ -228,7 +264,8 @@ class Crawl:
 
     def _lease(self) -> bool:
         """Send out what is due; False if it was too early to ask again."""
-        if self._fetch is None or self.paused or self.stopping:
+        if self._fetch is None or self.paused or self.stopping or self._network.is_doubtful:
+            self._held_by = "network" if self._network.is_doubtful else ""
             return True
         if (self._shares or not self._pulled_at) and time.monotonic() - self._pulled_at > _PULL_PAUSE:
             self._pulled_at = time.monotonic()
@@ -239,13 +276,19 @@ class Crawl:
         room = min(crawl.in_flight - len(self._leased), self._settings.limits.connections - self._fetch.in_hand)
         if crawl.max_pages:
             room = min(room, crawl.max_pages - self.meter.pages - len(self._leased))
-        if room <= 0 or self._ingest.held_bytes > _BYTES_IN_FLIGHT:
+        if room <= 0 or self._ingest.held_bytes > _BYTES_IN_FLIGHT or self._is_waiting():
+            self._held_by = "store" if self._waited_for else "phases" if room <= 0 else "memory"
             return True
         self._asked_at = time.monotonic()
         quota = self._pacer.quota(self._clock()) if self._pacer is not None else None
         visits: list[Visit] = []
         with self._losing_shards():
             visits = retry_when_unavailable(lambda: self._frontier.lease(room, self._clock(), quota=quota))
+        self._held_by = "" if len(visits) >= room else "bandwidth" if quota is not None and quota.is_short else "hosts"
+        taken = [visit for visit in visits if visit.fingerprint in self._leased]
+        if taken:  # `take` has them already; when they are settled, the queue knows it
+            self._frontier.release(taken, self._clock())
+            visits = [visit for visit in visits if visit.fingerprint not in self._leased]
         missing = self._ingest.missing
         if missing:
             visits = [_without_validators(visit) if visit.fingerprint in missing else visit for visit in visits]
@@ -254,6 +297,14 @@ class Crawl:
             self._leased.update(visit.fingerprint for visit in visits)
             self._send(visits)
         return True
+
+    def _is_waiting(self) -> bool:
+        """A store is away: what was fetched waits in memory, so nothing more is fetched."""
+        reason = self._ingest.waiting_for
+        if bool(reason) != bool(self._waited_for):
+            self._notice("notice", f"waiting for a store: {reason}" if reason else "the store answers again")
+        self._waited_for = reason
+        return bool(reason)
 
     def _send(self, visits: Sequence[Visit]) -> None:
         """With the robots.txt rows and failures in a row of hosts that the fetch process does not know yet."""
@@ -278,15 +329,28 @@ class Crawl:
             self._frontier.release(message.visits, self._clock())
             self._hosts_sent.clear()
             self._leased.difference_update(visit.fingerprint for visit in message.visits)
+            self._ingest.counts.replaced_workers += 1
             self._notice("worker-killed", "the fetch process died and was started again")
+        elif isinstance(message, NetworkAsked):
+            self._network.asked(message)
         elif isinstance(message, VisitsDropped):
             self._leased.difference_update(visit.fingerprint for visit in message.visits)
 
     def _fetched(self, fetched: FetchResult) -> None:
+        response = fetched.result
+        if isinstance(response, Failure) and self._network.failed(response):
+            # Nobody is to blame, so nothing is written: the visit goes back to the queue.
+            self._frontier.release([fetched.visit], self._clock())
+            self._leased.discard(fetched.visit.fingerprint)
+            return
+        if not isinstance(response, Failure) or response.status:
+            self._network.answered(response)
         self.meter.phases["fetch"] += 1
         if fetched.learned is not None:
             self._ingest.add_robots(fetched.learned)
-        response = fetched.result
+        if fetched.rendering is not None:
+            self._ingest.add_original(fetched.visit, fetched.rendering.original)
+            self.meter.rendering.add(fetched.rendering)
         if not isinstance(response, Failure):
             if fetched.pace is not None and not fetched.pace.blocked_until and response.status < 500:
                 # The host need not wait for the settlement, which comes with a batch.
@@ -297,19 +361,14 @@ class Crawl:
 
     def _count(self, settlements: Sequence[Settlement]) -> None:
         phases, counts = self.meter.phases, self._ingest.counts
-        phases["detect"] = phases["transform"] = counts.transformed
-        phases["index"] = counts.indexed
+        phases["detect"], phases["transform"] = counts.detected, counts.transformed
+        phases["index"], phases["extract"] = counts.indexed, counts.extracted
         self.meter.tick()
         for settlement in settlements:
             if self._pacer is not None and settlement.visit.fingerprint in self._leased:
                 self._pacer.settled(settlement)
             self._leased.discard(settlement.visit.fingerprint)
-            self.meter.outcomes[settlement.outcome] += 1
-            if settlement.page is not None:
-                self.meter.statuses[str(settlement.page.status)] += 1
-            if settlement.outcome in READ_OUTCOMES:
-                self.meter.pages += 1
-            phases["extract"] += 1
+            self.meter.settled(settlement)
 
     @contextmanager
     def _losing_shards(self) -> Iterator[None]:
@@ -323,7 +382,8 @@ class Crawl:
         """Finish what is in progress within the longest time that a page may take, and settle it."""
         limits = self._settings.limits
         services = max((one.timeout * (1 + one.retries) for one in self._settings.service), default=0.0)
-        deadline = time.monotonic() + limits.total_seconds + 2 * limits.transform_seconds + services
+        scripts = limits.render_seconds if self._settings.crawl.browser != "never" else 0.0
+        deadline = time.monotonic() + limits.total_seconds + scripts + 2 * limits.transform_seconds + services
         settled = []
         self.stopping = True
         self._ingest.open_backlog(closed=True)

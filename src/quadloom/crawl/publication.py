@@ -14,9 +14,15 @@ import msgspec
 from quadloom.errors import UrlError, UsageError
 from quadloom.model.link import Discovery
 from quadloom.phases.extract import seed_discoveries
+from quadloom.stores.named_values import NamedValue
+from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import Frontier, ScopeRules
 
 MAX_URLS = 1000  # in one publication
+_REMEMBERED = 10_000  # published URLs, the newest
+PUBLISHED = NamedValue("published", list[str])
+"""Keys of pages that entitled owners published. A publication links to them, as a virtual page of the web: a page that
+nobody links to has its importance from there (Xyleme's paper, on publication)."""
 
 
 class PublishReport(msgspec.Struct, frozen=True):
@@ -47,6 +53,17 @@ def accept(publication: Publication, *, frontier: Frontier, scope: ScopeRules, n
         raise UsageError("the publication is empty", hint="name URLs, or a sitemap")
     done = publish(frontier, scope, publication.urls, now, owner=publication.owner)
     return done + ping_sitemap(frontier, scope, publication.sitemap, now) if publication.sitemap else done
+
+
+def remember_published(catalog: Catalog, scope: ScopeRules, publication: Publication) -> None:
+    """Let the pages of an entitled owner gain importance from their publication."""
+    if not publication.owner:
+        return
+    inside = [item.key for item in _parsed(publication.urls) if scope.verdict(item.href, item.host, item.depth) is None]
+    if inside:
+        both = dict.fromkeys([*reversed(inside), *(PUBLISHED.get(catalog) or ())])
+        with catalog.transaction():
+            PUBLISHED.put(catalog, list(both)[:_REMEMBERED])
 
 
 def pushed(publication: Publication, published: PublishReport) -> list[str]:

@@ -9,11 +9,11 @@ import msgspec
 from msgspec.structs import replace
 
 from quadloom.crawl.explain import Why, why
-from quadloom.crawl.publication import Publication, PublishReport, accept
+from quadloom.crawl.publication import Publication, PublishReport, accept, remember_published
 from quadloom.crawl.scope import CrawlScope
 from quadloom.fetching.guard import is_opened
 from quadloom.model.link import Discovery
-from quadloom.model.outcome import PageRow
+from quadloom.model.outcome import READ_OUTCOMES, PageRow
 from quadloom.model.url import Url, site_of
 from quadloom.phases.extract import seed_discoveries
 from quadloom.ranking.page_ranks import page_rank_of
@@ -84,6 +84,14 @@ class CrawlRequests:
         """Widen the scope to these URLs and queue them."""
         return self._scope.add_seeds(urls, time.time())
 
+    def retry_failed(self, urls: Sequence[str]) -> int:
+        """Request those of these URLs again that brought no page so far: who names a URL wants it, whatever became of
+        it before. Returns their number."""
+        found = {one.fingerprint: one for one in seed_discoveries(urls, kind="seed", priority=0)}
+        rows = self._stores.catalog.pages(list(found))
+        failed = [one for key, one in found.items() if key in rows and rows[key].outcome not in READ_OUTCOMES]
+        return self._stores.frontier.request(failed, time.time()) if failed else 0
+
     def refresh(self, urls: Sequence[str] = (), *, site: str = "", read_before: float | None = None) -> int:
         """Read these again before anything else: named URLs, a site's pages, pages last read before a time."""
         stores, now = self._stores, time.time()
@@ -94,7 +102,10 @@ class CrawlRequests:
 
     def publish(self, publication: Publication) -> PublishReport:
         """Accept what a site owner announces: URLs, or a sitemap that has changed."""
-        return accept(publication, frontier=self._stores.frontier, scope=self._scope.current, now=time.time())
+        scope = self._scope.current
+        report = accept(publication, frontier=self._stores.frontier, scope=scope, now=time.time())
+        remember_published(self._stores.catalog, scope, publication)
+        return report
 
     def why(self, url: str, schedule: Schedule | None = None) -> Why:
         """Every number that decides about a URL, with its rule. `schedule`: of a running crawl, else the saved one."""

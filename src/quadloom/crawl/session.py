@@ -6,7 +6,8 @@ The session builds what a crawl consists of and owns all of it:
 
     CrawlSession ── Crawl ── Ingest ── hooks: RefreshScheduler, ChangeNotifier, HubSubscriptions
                  ├─ PageRanker (a thread)        ├─ CrawlCommands (what a ControlServer asks)
-                 ├─ Rescheduler                  └─ NotificationSender (a thread)
+                 ├─ Rescheduler                  ├─ NotificationSender (a thread)
+                 └─ TopicRounds (a thread, in a crawl without an end)
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ import msgspec
 
 from quadloom.asking.sparql.service import QueryService
 from quadloom.crawl.commands import CrawlCommands
-from quadloom.crawl.control import ControlServer
+from quadloom.crawl.control import ControlRequest, ControlServer
 from quadloom.crawl.loop import Crawl
+from quadloom.crawl.publication import PUBLISHED
 from quadloom.crawl.report import CrawlReport
 from quadloom.crawl.requests import CrawlRequests
+from quadloom.crawl.run_history import RunHistory
 from quadloom.crawl.scope import CrawlScope
 from quadloom.errors import ShardsLost
 from quadloom.fetching.process import FetchProcess
@@ -34,6 +37,7 @@ from quadloom.ingest.ingest import Ingest
 from quadloom.model.event import Event, EventKind
 from quadloom.model.outcome import PageRow, Settlement
 from quadloom.model.phase import ALL_PHASES
+from quadloom.model.wire import Value
 from quadloom.ranking.link_exchange import LinkExchange
 from quadloom.ranking.ranker import PageRanker
 from quadloom.refresh.reschedule import Rescheduler
@@ -48,6 +52,9 @@ from quadloom.subscriptions.outgoing import NotificationSender
 from quadloom.subscriptions.pages import subscribed_pages
 from quadloom.subscriptions.service import Subscriptions
 from quadloom.subscriptions.websub import HubSubscriptions
+from quadloom.topical.polite_access import FetchedPage
+from quadloom.topical.topic import as_known
+from quadloom.topical.watched import TopicRounds
 
 _MOST_NOTICES = 20  # of one report
 
@@ -99,16 +106,20 @@ class CrawlSession:
         self._stores = stores
         self.phases = phases = stores.phases
         self._scope = scope
+        self._clock = clock
         self._events = 0
         self._notices: dict[str, None] = {}
         self._closed = False
+        self._stopped = False
+        # A crawl outlives an outage of its servers; who stops it does not want to wait for them.
+        stores.state.wait_while(lambda: not self._stopped and not self._closed)
         self._inbox = Inbox()
         # The link matrix is derived, as the indexes are, and written by whoever writes them.
         self._ranker = page_ranker(stores, settings) if "index" in phases else None
         self._scheduler = RefreshScheduler(
             stores.catalog, stores.frontier, settings, ranker=self._ranker, scope=self._current_scope
         )
-        notifier = ChangeNotifier(stores.catalog, stores.outbox, stores.quads)
+        self._notifier = notifier = ChangeNotifier(stores.catalog, stores.outbox, stores.quads)
         hubs = HubSubscriptions(stores.catalog, stores.frontier, settings)
         self._ingest = Ingest(
             stores,
@@ -160,8 +171,16 @@ class CrawlSession:
             notifier,
             hubs,
             stores.bus,
+            stores.catalog,
             notice=self._notice,
         )
+        # Only a crawl on one machine serves topics: a round asks any host, and a worker of many owns some of them.
+        self._topics: TopicRounds | None = None
+        if forever and phases == ALL_PHASES and stores.shards is None:
+            access = _TopicAccess(self._crawl, self._scheduler, stores, self.call)
+            self._topics = TopicRounds(
+                stores, settings, access, notice=lambda text: self._inbox.event("notice", text), clock=clock
+            )
         self._sender = NotificationSender(
             stores,
             settings,
@@ -188,12 +207,19 @@ class CrawlSession:
             self._sender.start()
         if self._ranker is not None:
             self._ranker.start(self._inbox.fail)
+        history = RunHistory(self._stores.catalog, self._clock())
+        if self._topics is not None:
+            self._topics.start(self._inbox.fail)
         try:
             for settlement in self._crawl:
                 self._publish_settlement(settlement)
+                if "fetch" in self.phases and history.is_due(now := self._clock()):
+                    history.write(self._crawl.report(), now)
                 yield settlement
         finally:
             self.close()
+            if "fetch" in self.phases:
+                history.end(self._crawl.report(), self._clock())
             control.close()
             self._sender.close()
         if "index" in self.phases:
@@ -204,19 +230,26 @@ class CrawlSession:
         if self._closed:
             return
         self._closed = True
+        if self._topics is not None:
+            self._topics.close()
         self._crawl.close()
         if self._ranker is not None:
             self._ranker.close()
         self._ingest.close()
-        try:
-            if self._rescheduler is not None:
-                self._rescheduler.close()
-            self._scheduler.close(exact=self.phases == ALL_PHASES)
-        except ShardsLost as lost:
-            self._notice("notice", lost.message)
+        if self._topics is not None:
+            self._topics.join()
+        rescheduled = self._rescheduler.close if self._rescheduler is not None else lambda: None
+        for save in (rescheduled, lambda: self._scheduler.close(exact=self.phases == ALL_PHASES)):
+            try:
+                save()
+            except ShardsLost as lost:
+                self._notice("notice", lost.message)
 
     def stop(self) -> None:
+        self._stopped = True
         self._crawl.stop()
+        if self._topics is not None:
+            self._topics.close()
 
     def report(self) -> CrawlReport:
         return msgspec.structs.replace(self._crawl.report(), notices=list(self._notices))
@@ -225,7 +258,20 @@ class CrawlSession:
         """Run `action` in the crawl's own thread between two steps, from another thread."""
         return self._inbox.call(action)
 
+    def fail(self, error: BaseException) -> None:
+        """End the crawl with this error, from another thread."""
+        self._inbox.fail(error)
+
+    def answer(self, request: ControlRequest) -> Value:
+        """Do what a person asks, from another thread. Raises `QuadloomError` if it is refused."""
+        return self._commands.answer(request, self.call)
+
     # What a cluster member asks, in the crawl's own thread.
+
+    def reload(self) -> None:
+        """Scope and subscriptions may have been changed by a command on another machine."""
+        self.reload_scope()
+        self._notifier.reload_if_changed()
 
     def reload_scope(self) -> None:
         """Seeds and rules may have been changed by a command on another machine."""
@@ -269,7 +315,34 @@ class CrawlSession:
     def _publish(self, kind: EventKind, subject: str, data: dict[str, str | int | float | bool | list[str]]) -> None:
         # Milliseconds, so that ids go on growing when the next crawl begins: listeners resume by them.
         self._events = max(self._events + 1, int(time.time() * 1000))
+        if self._stores.shards is not None:
+            data = {**data, "worker": self._stores.shards.owner.partition(":")[0]}  # all machines see it
         self._stores.bus.publish(Event(self._events, kind, time.time(), subject, data))
+
+
+class _TopicAccess:
+    """What rounds of watched topics need of the crawl. `call` runs an action in the crawl's own thread."""
+
+    def __init__(
+        self,
+        crawl: Crawl,
+        scheduler: RefreshScheduler,
+        stores: Stores,
+        call: Callable[[Callable[[], object]], object],
+    ) -> None:
+        self._crawl = crawl
+        self._scheduler = scheduler
+        self._catalog = stores.catalog
+        self.call = call
+
+    def take(self, fetched: FetchedPage) -> None:
+        self._crawl.take(as_known(fetched.visit, self._catalog), fetched.result, fetched.pace)
+
+    def charge(self, requests: int) -> None:
+        self._crawl.charge(requests)
+
+    def bandwidth(self) -> float:
+        return 0.0 if self._crawl.paused else self._scheduler.shares.bandwidth
 
 
 def page_ranker(stores: Stores, settings: Settings) -> PageRanker:
@@ -281,5 +354,6 @@ def page_ranker(stores: Stores, settings: Settings) -> PageRanker:
         settings.freshness,
         lambda: look(lambda catalog: catalog.of_kinds(sorted(DATA_KINDS))),
         lambda: look(lambda catalog: subscribed_pages(catalog, stores.quads)),
+        lambda: look(lambda catalog: PUBLISHED.get(catalog) or []),
         LinkExchange(Path(shared), worker_name(stores.path)) if shared else None,
     )

@@ -48,9 +48,10 @@ def load_sites(path: Path = SITES) -> StoredSites:
 class DemoServer:
     """The stored sites, served by threads of this process until the `with` block ends."""
 
-    def __init__(self, sites: StoredSites | None = None) -> None:
+    def __init__(self, sites: StoredSites | None = None, *, port: int = 0) -> None:
+        """`port` 0 = a free one. Raises `OSError` if another program has the port."""
         self._stored = sites or load_sites()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), self._handler())
         self._server.daemon_threads = True
         self._server.block_on_close = False  # idle keep-alive connections must not delay the end
         self.port: int = self._server.server_address[1]

@@ -9,6 +9,8 @@ How many requests a visit means:
 - **robots.txt first.** On first contact, and when it has expired, the visit's turn is used for /robots.txt, and the
   visit itself waits the host's delay after it. Visits of other hosts never wait. A robots.txt may redirect up to five
   times, also to other hosts (RFC 9309 2.3.1.2); every hop passes the guard and the clock of its address.
+- **With a browser** (`crawl.browser`), a visit is its page and the requests of its scripts. They pass the same rules of
+  robots.txt and follow each other at the pace of their host, whatever the scripts want.
 - A disallowed visit sends nothing. If a robots.txt is unavailable, its host is blocked until the file is requested
   again.
 """
@@ -23,10 +25,22 @@ from random import Random
 import msgspec
 
 from quadloom.fetching import politeness
+from quadloom.fetching.browser.renderer import PageRenderer, Rendering
 from quadloom.fetching.robots import Robots, RobotsRow, parse, path_of, verdict
-from quadloom.fetching.transport import ACCEPT_ROBOTS, FetchRequest, Result, Transport, Wanted, but_not, make_failure
+from quadloom.fetching.transport import (
+    ACCEPT_ANY,
+    ACCEPT_ROBOTS,
+    Done,
+    FetchRequest,
+    Result,
+    Transport,
+    Wanted,
+    make_failure,
+    wanted_types,
+)
 from quadloom.model.outcome import HostPace
 from quadloom.model.page import Failure, Page
+from quadloom.model.url import host_of
 from quadloom.model.visit import Visit
 from quadloom.settings import PolitenessSettings, Settings
 
@@ -34,6 +48,8 @@ ROBOTS_REDIRECTS = 5  # RFC 9309 2.3.1.2: at least five hops
 SITEMAP_BYTES = 50 * 1024 * 1024  # the limit of sitemaps.org for one file
 _MAX_HOSTS = 20_000
 _MAX_CHAINS = 10_000
+_RENDER_TURNS = 20  # times `limits.render_seconds` that a page may wait for the browser, unless its lease ends before
+_RENDER_MARGIN = 10.0  # seconds before the end of a lease by which its page is back
 _UNAVAILABLE = "robots.txt unavailable, so nothing may be fetched: "
 
 RequestFactory = Callable[[Visit, float, float], FetchRequest]
@@ -55,12 +71,14 @@ class RobotsUpdate(msgspec.Struct, frozen=True, array_like=True):
 
 
 class FetchResult(msgspec.Struct, frozen=True, array_like=True):
-    """The end of one visit. `learned` is set on the first visit that ends after a robots.txt was read."""
+    """The end of one visit. `learned` is set on the first visit that ends after a robots.txt was read, `rendering` if
+    `result` is the page after its scripts ran."""
 
     visit: Visit
     result: Page | Failure
     pace: HostPace
     learned: RobotsUpdate | None = None
+    rendering: Rendering | None = None
 
 
 class _Host:
@@ -81,7 +99,7 @@ class Fetcher:
     """`submit` visits, `step` until `in_flight` is 0. Each visit comes back exactly once. One thread; `wake` from any.
 
     `clock` is unix time, `random` gives the jitter. `request_for` replaces the request that is made of a visit;
-    `wanted(content type, URL)` decides which bodies are read otherwise.
+    `wanted(content type, URL)` decides which bodies are read otherwise. `renderer` runs the scripts of pages.
     """
 
     def __init__(
@@ -94,18 +112,21 @@ class Fetcher:
         random: Callable[[], float] | None = None,
         wanted: Wanted | None = None,
         request_for: RequestFactory | None = None,
+        renderer: PageRenderer | None = None,
     ) -> None:
+        self._renderer = renderer
         self._settings = settings
         self._clock = clock
         self._monotonic = monotonic
         self._random = random or Random().random
-        self._wanted = wanted or but_not(settings.crawl.skip_types)
+        self._wanted = wanted or wanted_types(settings.crawl.read_types, settings.crawl.skip_types)
         self._request_for = request_for or self._page_request
         self._transport = transport
         self._product = settings.crawl.user_agent
         self._hosts: OrderedDict[str, _Host] = OrderedDict()
         self._chains: OrderedDict[str, tuple[str, ...]] = OrderedDict()
         self._fetched: list[FetchResult] = []
+        self._resources: dict[int, tuple[Visit, Done]] = {}  # requests for pages in the browser, by their identity
         self.in_flight = 0
 
     def submit(
@@ -130,6 +151,8 @@ class Fetcher:
     def step(self, timeout: float = 0.0) -> list[FetchResult]:
         """Advance all visits for at most `timeout` seconds; return those that ended."""
         self._transport.step(0.0 if self._fetched else timeout)
+        if self._renderer is not None:
+            self._renderer.step()
         fetched, self._fetched = self._fetched, []
         self.in_flight -= len(fetched)
         return fetched
@@ -140,6 +163,8 @@ class Fetcher:
 
     def close(self) -> None:
         """Close the transport. Visits in flight do not come back (their leases run out)."""
+        if self._renderer is not None:
+            self._renderer.close()
         self._transport.close()
         self.in_flight = 0
 
@@ -184,6 +209,7 @@ class Fetcher:
             accept=ACCEPT_ROBOTS,
             priority=min(visit.priority, 1),
             not_before=max(visit.not_before, self._free(host)),
+            paced=host.rules.ip_delay > 0.0,
             max_bytes=self._settings.limits.robots_bytes + 1,  # one more, so that the parser notices a cut
             redirects=ROBOTS_REDIRECTS,
         )
@@ -193,15 +219,20 @@ class Fetcher:
         host = self._host(name)
         now = self._clock()
         row = robots_row(origin, result, self._product, self._settings, now)
-        host.rows[origin] = row
-        response = result if isinstance(result, Page) and row.status == "found" else None
-        host.learned = RobotsUpdate(
-            name, row.encode(), row.expires, row.robots.crawl_delay, row.robots.sitemaps, response
-        )
-        waiting = host.waiting.pop(origin)
         failure = result if isinstance(result, Failure) and row.status == "unavailable" else None
         if failure is not None and politeness.is_strike(failure):
             host.strikes += 1
+        if failure is not None and not failure.status:
+            # Nobody answered: the host, or the network, may be back in a moment. The pause grows with each failure.
+            pause = politeness.back_off(host.strikes, host.rules, self._random)
+            row = msgspec.structs.replace(row, expires=min(row.expires, now + pause))
+        host.rows[origin] = row
+        response = result if isinstance(result, Page) and row.status == "found" else None
+        waiting = host.waiting.pop(origin)
+        if any(id(visit) not in self._resources for visit in waiting):  # no visit would hand it on otherwise
+            host.learned = RobotsUpdate(
+                name, row.encode(), row.expires, row.robots.crawl_delay, row.robots.sitemaps, response
+            )
         host.free_at = self._monotonic() + politeness.delay_of(result.seconds, row.robots.crawl_delay, host.rules)
         for visit in waiting:
             if failure is not None:
@@ -242,16 +273,21 @@ class Fetcher:
         limits = self._settings.limits
         now = self._clock()
         not_before = visit.not_before
-        if host.free_at > self._monotonic():
+        is_resource = id(visit) in self._resources
+        if is_resource or host.free_at > self._monotonic():
             not_before = max(not_before, self._free(host))
             pause = politeness.delay_of(0.0, robots.crawl_delay, host.rules)
-            host.free_at = self._monotonic() + not_before - now + pause
+            host.free_at = self._monotonic() + max(0.0, not_before - now) + pause
         ends = [visit.deadline] if visit.deadline else []
         if visit.start_before:
             ends.append(visit.start_before + limits.total_seconds)
         if ends and not_before + limits.total_seconds > min(ends):
             return self._too_late(visit, host, not_before)
-        request = self._request_for(visit, not_before, min(ends, default=0.0))
+        expires = min(ends, default=0.0)
+        if is_resource:
+            request = FetchRequest(href=visit.href, accept=ACCEPT_ANY, not_before=not_before, expires=expires)
+        else:
+            request = self._request_for(visit, not_before, expires)
         delay = robots.crawl_delay
         return self._transport.submit(request, lambda result: self._on_result(visit, delay, result))
 
@@ -264,6 +300,7 @@ class Fetcher:
             priority=visit.priority,
             not_before=not_before,
             expires=expires,
+            paced=self._host(visit.host).rules.ip_delay > 0.0,
             max_bytes=max(body_bytes, SITEMAP_BYTES) if visit.kind == "sitemap" else 0,
             wanted=self._wanted,
         )
@@ -281,9 +318,31 @@ class Fetcher:
 
     def _on_result(self, visit: Visit, crawl_delay: float, result: Result) -> None:
         host = self._host(visit.host)
+        if id(visit) in self._resources:
+            return self._end(visit, host, result, crawl_delay)
         if isinstance(result, Page) and result.hops:
             result = self._chained(visit, result)
-        self._end(visit, host, result, crawl_delay)
+        if self._renderer is not None and isinstance(result, Page) and self._renderer.wants(result):
+            return self._render(visit, host, result, crawl_delay, self._renderer)
+        return self._end(visit, host, result, crawl_delay)
+
+    def _render(self, visit: Visit, host: _Host, page: Page, crawl_delay: float, renderer: PageRenderer) -> None:
+        """The visit ends when the scripts of its page have run. Their first request waits as any request would."""
+        pause = politeness.delay_of(page.seconds, crawl_delay, host.rules)
+        host.free_at = max(host.free_at, self._monotonic() + pause)
+        until = self._clock() + _RENDER_TURNS * self._settings.limits.render_seconds
+        if visit.deadline:
+            until = min(until, visit.deadline - _RENDER_MARGIN)
+
+        def ask(href: str, done: Done) -> None:
+            resource = Visit(href, href, host_of(href), 0, deadline=visit.deadline, start_before=visit.start_before)
+            self._resources[id(resource)] = (resource, done)
+            self._begin(resource)
+
+        def rendered(result: Page, rendering: Rendering | None) -> None:
+            self._end(visit, self._host(visit.host), result, crawl_delay, rendering)
+
+        renderer.render(page, until, ask, rendered)
 
     def _chained(self, visit: Visit, page: Page) -> Result:
         """Return a redirect as it is, unless it closes a circle or is one too many in a row."""
@@ -311,7 +370,14 @@ class Fetcher:
             headers=page.headers,
         )
 
-    def _end(self, visit: Visit, host: _Host, result: Result, crawl_delay: float = 0.0) -> None:
+    def _end(
+        self,
+        visit: Visit,
+        host: _Host,
+        result: Result,
+        crawl_delay: float = 0.0,
+        rendering: Rendering | None = None,
+    ) -> None:
         host.strikes = politeness.strikes_after(result, max(host.strikes, visit.attempt - 1))
         now = self._clock()
         pace = politeness.pace(
@@ -326,11 +392,18 @@ class Fetcher:
         free = self._free(host)
         if free > pace.next_at:  # nothing was sent for this visit, but its robots.txt was
             pace = msgspec.structs.replace(pace, next_at=free)
-        self._emit(visit, host, result, pace)
+        self._emit(visit, host, result, pace, rendering)
 
-    def _emit(self, visit: Visit, host: _Host, result: Result, pace: HostPace) -> None:
+    def _emit(
+        self, visit: Visit, host: _Host, result: Result, pace: HostPace, rendering: Rendering | None = None
+    ) -> None:
+        resource = self._resources.pop(id(visit), None)
+        if resource is not None:
+            if pace.blocked_until:  # the page's own host, or another one, wants to be left alone
+                host.free_at = max(host.free_at, self._monotonic() + pace.blocked_until - self._clock())
+            return resource[1](result)
         learned, host.learned = host.learned, None
-        self._fetched.append(FetchResult(visit, result, pace, learned))
+        return self._fetched.append(FetchResult(visit, result, pace, learned, rendering))
 
 
 def robots_row(origin: str, result: Result, product: str, settings: Settings, now: float) -> RobotsRow:

@@ -23,6 +23,7 @@ from quadloom.model.outcome import HostPace
 from quadloom.model.page import Failure, FailureKind, Page
 from quadloom.model.url import host_matches
 from quadloom.settings import PolitenessSettings, Settings
+from quadloom.settings.tree import OWN_PER_SITE
 
 # The server's explicit wish outranks `max_backoff`, but a year 9999 must not lose the host for ever.
 MAX_RETRY_AFTER = 7 * 86400.0
@@ -115,12 +116,15 @@ def pace(
 
 
 def rules_for(host: str, settings: Settings) -> PolitenessSettings:
-    """Politeness of one host. Of several `site` tables that match it, the first that names a value decides it."""
+    """Politeness of one host. Of several `site` tables that match it, the first that names a value decides it; only
+    then counts that one of them says it is the user's own."""
     changes: dict[str, float | str] = {}
-    for site in settings.site:
-        if host_matches(host, site.match):
-            stated = {"delay": site.delay, "per_site": site.per_site, "robots": site.robots}
-            changes = {**{name: value for name, value in stated.items() if value is not None}, **changes}
+    matching = [site for site in settings.site if host_matches(host, site.match)]
+    if any(site.own for site in matching):
+        changes = {"delay": 0.0, "ip_delay": 0.0, "adaptive": 0.0, "max_crawl_delay": 0.0, "per_site": OWN_PER_SITE}
+    for site in reversed(matching):
+        stated = {"delay": site.delay, "per_site": site.per_site, "robots": site.robots}
+        changes |= {name: value for name, value in stated.items() if value is not None}
     return msgspec.structs.replace(settings.politeness, **changes) if changes else settings.politeness
 
 

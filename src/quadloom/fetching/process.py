@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import queue
 import signal
+import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 import msgspec
 
+from quadloom.fetching.browser.renderer import find_browser
 from quadloom.fetching.fetcher import Fetcher, FetchResult
 from quadloom.fetching.replay import replay_source
-from quadloom.fetching.unit import FetchOrder, Orders, open_fetcher, serve
+from quadloom.fetching.unit import Endpoint, FetchOrder, Orders, open_fetcher, serve
 from quadloom.model import wire
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
@@ -24,6 +26,7 @@ from quadloom.process import threads
 from quadloom.process.channel import Channel, ChannelClosed, ChildProcess, ProcessHeartbeat, attach, start
 from quadloom.settings import Settings
 
+_CONNECT_SECONDS = 5.0
 _BATCH_BYTES = 256 * 1024  # of bodies in one message, unless one alone is longer
 
 
@@ -34,7 +37,7 @@ class FetchedBatch(msgspec.Struct, frozen=True, array_like=True):
 class FetchProcess:
     """See `quadloom.fetching.unit.FetchUnit`; the transport is that of `settings.crawl.transport`.
 
-    Raises `SettingsError` if that names none.
+    Raises `SettingsError` if that names none, or if a part of the browser is missing.
     """
 
     def __init__(
@@ -44,6 +47,8 @@ class FetchProcess:
         lost: Callable[[Sequence[Visit]], None],
         failed: Callable[[BaseException], None],
     ) -> None:
+        if settings.crawl.browser != "never":
+            find_browser(settings)  # raises here, too
         source = replay_source(settings)
         if source is not None:
             source.archive().close()  # raises here if there is none, not in a child that would be restarted for ever
@@ -69,6 +74,12 @@ class FetchProcess:
             child.channel.send(FetchOrder(tuple(visits), robots, strikes))
         except ChannelClosed:
             return  # the receiving thread gets the same error and gives the visits back
+
+    def reaches(self, endpoints: Sequence[Endpoint]) -> bool:
+        for endpoint in endpoints:
+            with suppress(OSError), socket.create_connection(endpoint, timeout=_CONNECT_SECONDS):
+                return True
+        return False
 
     def cpu_seconds(self) -> float:
         return self._spent_cpu + self._child.cpu_seconds()

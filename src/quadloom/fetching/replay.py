@@ -135,7 +135,7 @@ def without_pauses(settings: Settings) -> Settings:
         return settings
     replace = msgspec.structs.replace
     politeness = replace(settings.politeness, delay=0.0, ip_delay=0.0, adaptive=0.0, max_crawl_delay=0.0)
-    sites = [replace(site, delay=None) for site in settings.site]
+    sites = [replace(site, delay=None, own=False) for site in settings.site]
     return replace(settings, politeness=politeness, site=sites)
 
 

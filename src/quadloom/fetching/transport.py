@@ -4,7 +4,7 @@ Three implementations pass the same contract suite (`tests/contract/test_transpo
 (`http.transport.CurlTransport`), replay from WARC archives (`replay.ReplayTransport`) and a plain function in the same
 process (`in_process.InProcessTransport`). `unit.open_transport` chooses one by URL (`crawl.transport`).
 
-**Identity.** `Quadloom/0.1 (+contact)`, and `From` if the contact is a mail address (RFC 9110 10.1.2): the owner of a
+**Identity.** `Quadloom/0.2.0 (+contact)`, and `From` if the contact is a mail address (RFC 9110 10.1.2): the owner of a
 site must be able to complain.
 
 **Accept.** RDF comes first: a server that can choose answers with Turtle, RDF/XML … rather than HTML. JSON-LD ranks
@@ -69,7 +69,8 @@ Refusal = tuple[FailureKind, str]
 Wanted = Callable[[str, str], bool]
 """(content type, URL) → whether the body is worth reading."""
 
-_UNWANTED_FAMILIES = ("audio/", "video/", "font/", "model/")
+_UNWANTED_FAMILIES = ("audio/", "video/", "font/", "model/", "image/")
+_DRAWING = "image/svg+xml"  # XML, with texts and metadata
 _UNWANTED_TYPES = frozenset(
     {
         "application/vnd.android.package-archive",
@@ -96,6 +97,7 @@ class FetchRequest(msgspec.Struct, frozen=True, kw_only=True):
     priority: int = 3  # smaller goes first when sockets are scarce, as in `Discovery`
     not_before: float = 0.0
     expires: float = 0.0
+    paced: bool = True  # waits for its turn at the address, too
     max_bytes: int = 0  # of the decoded body; 0 = limits.body_bytes
     redirects: int = 0  # hops to follow; 0 = a redirect is handed back as a page with its 3xx status
     method: str = "GET"
@@ -174,20 +176,26 @@ def _one_line(value: str) -> str:
 
 
 def by_default(content_type: str, _href: str) -> bool:
-    """False for sound, film, fonts, installers and disk images; the transfer is then cut after the headers."""
+    """False for pictures of pixels, sound, film, fonts, installers and disk images; the transfer is then cut after the
+    headers."""
     media_type = content_type.partition(";")[0].strip().lower()
+    if media_type == _DRAWING:
+        return True
     return not media_type.startswith(_UNWANTED_FAMILIES) and media_type not in _UNWANTED_TYPES
 
 
-def but_not(skipped: Sequence[str]) -> Wanted:
-    """As `by_default`, without the media types that these globs match (`crawl.skip_types`)."""
-    globs = [glob.strip().lower() for glob in skipped]
-    if not globs:
+def wanted_types(read: Sequence[str], skipped: Sequence[str]) -> Wanted:
+    """As `by_default`, with the media types that `read` matches (`crawl.read_types`), without those that `skipped`
+    matches (`crawl.skip_types`)."""
+    reading, skipping = ([glob.strip().lower() for glob in globs] for globs in (read, skipped))
+    if not reading and not skipping:
         return by_default
 
     def wanted(content_type: str, href: str) -> bool:
         media_type = content_type.partition(";")[0].strip().lower()
-        return by_default(content_type, href) and not any(fnmatchcase(media_type, glob) for glob in globs)
+        if any(fnmatchcase(media_type, glob) for glob in skipping):
+            return False
+        return by_default(content_type, href) or any(fnmatchcase(media_type, glob) for glob in reading)
 
     return wanted
 

@@ -10,10 +10,12 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
+from urllib.parse import urlsplit
 
 import msgspec
 
+from quadloom.fetching.browser.renderer import open_renderer
 from quadloom.fetching.fetcher import Fetcher, FetchResult, RequestFactory
 from quadloom.fetching.http.transport import CurlTransport
 from quadloom.fetching.replay import ReplayTransport, replay_source, without_pauses
@@ -24,6 +26,19 @@ from quadloom.process.channel import ProcessHeartbeat
 from quadloom.settings import Settings
 
 _IDLE = 0.05  # seconds; a new order wakes the loop earlier
+_PORTS = {"http": 80, "https": 443}
+
+
+class Endpoint(NamedTuple):
+    """Where a host has answered."""
+
+    address: str
+    port: int
+
+    @classmethod
+    def of(cls, url: str, address: str) -> Endpoint:
+        parts = urlsplit(url)
+        return cls(address, parts.port or _PORTS.get(parts.scheme, 80))
 
 
 class FetchUnit(Protocol):
@@ -41,6 +56,11 @@ class FetchUnit(Protocol):
 
     def send(self, visits: Sequence[Visit], robots: dict[str, bytes], strikes: dict[str, int]) -> None:
         """Fetch these. `robots`: rows that the catalog has of their hosts; `strikes`: their failures in a row."""
+        ...
+
+    def reaches(self, endpoints: Sequence[Endpoint]) -> bool:
+        """Whether one of these accepts a connection now. Nothing is sent, so nobody is asked for anything. May take
+        seconds, and is called in a thread of its own."""
         ...
 
     def cpu_seconds(self) -> float: ...
@@ -82,7 +102,9 @@ class FetchThread:
         fetcher: Fetcher,
         fetched: Callable[[Sequence[FetchResult]], None],
         failed: Callable[[BaseException], None],
+        reaches: Callable[[Sequence[Endpoint]], bool] = lambda _endpoints: True,
     ) -> None:
+        self.reaches = reaches  # without a network there is none that could be away
         self._fetcher = fetcher
         self._fetched = fetched
         self._orders: Orders = queue.SimpleQueue()
@@ -151,9 +173,19 @@ def open_fetcher(
     request_for: RequestFactory | None = None,
     transport: Transport | None = None,
 ) -> Fetcher:
-    """A fetcher with `transport`, by default that of `crawl.transport`. A replay asks no server and makes no pauses."""
+    """A fetcher with `transport`, by default that of `crawl.transport`, and the browser that `crawl.browser` asks for.
+
+    A replay asks no server and makes no pauses. Raises `SettingsError` if a part is missing.
+    """
     transport = transport or open_transport(settings, clock=clock)
-    return Fetcher(without_pauses(settings), transport, clock=clock, random=random, request_for=request_for)
+    return Fetcher(
+        without_pauses(settings),
+        transport,
+        clock=clock,
+        random=random,
+        request_for=request_for,
+        renderer=open_renderer(settings, transport.wake, clock),
+    )
 
 
 def open_transport(settings: Settings, *, clock: Callable[[], float] = time.time) -> Transport:

@@ -22,6 +22,7 @@ from quadloom.stores.protocols.archive import ArchiveRecord
 
 VisitStep = Literal[
     "whole",  # fetched, and transformed if it has content
+    "same",  # fetched, and byte for byte what it was
     "fetched",  # fetched; transformed by another process or later
     "detected",  # fetched before; now it is known what kind of document it is
     "later",  # fetched before, now transformed
@@ -49,7 +50,7 @@ class SettleBatch:
 
     `settlements[i]` belongs to `visits[i]`. `known`: rows of the pages as they were before, by fingerprint. `links`:
     discoveries of the user's own link queries and of a separate extract phase, which arrive after their pages were
-    settled. `robots`: what hosts' robots.txt files said.
+    settled. `robots`: what hosts' robots.txt files said. `indexed`: pages that the transaction marks as indexed.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class SettleBatch:
         self.links = links
         self.robots = robots
         self.now = now
+        self.indexed = 0
 
 
 class SettleHook(Protocol):

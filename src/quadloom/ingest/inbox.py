@@ -10,13 +10,16 @@ import queue
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from quadloom.errors import QuadloomError
 from quadloom.model.event import EventKind
+from quadloom.model.service import InstanceLoad
 from quadloom.model.visit import Visit
+from quadloom.process.channel import ProcessHeartbeat
+from quadloom.stores.protocols.archive import DiskState
 
 T = TypeVar("T")
 _CALL_SECONDS = 60.0  # how long `call` waits for a busy owner
@@ -37,14 +40,39 @@ class VisitsDropped(msgspec.Struct, frozen=True):
 
 
 class IngestCounts(msgspec.Struct):
-    """What has passed through, since the start."""
+    """What has passed through, since the start. Seconds of detect and extract are CPU of the workers; `settle_wait` is
+    time in which the owner waited for the archive and the database."""
 
+    detected: int = 0
+    extracted: int = 0
+    detect_seconds: float = 0.0
+    extract_seconds: float = 0.0
+    settle_wait: float = 0.0
     transformed: int = 0
     indexed: int = 0
     quarantined: int = 0
+    replaced_workers: int = 0  # that died or were killed, the fetch process included
     quads: int = 0
     links: int = 0
     findings: int = 0
+
+    def measured(self, detect: float, extract: float) -> None:
+        """A worker has detected a page and, if `extract` is not 0, looked for its links."""
+        self.detected += 1
+        self.extracted += extract > 0.0
+        self.detect_seconds += detect
+        self.extract_seconds += extract
+
+
+class IngestLoad(NamedTuple):
+    """`services`: every instance, nothing before the first page was sent to one. `disks`: directories of the archive,
+    with what is wrong with them. `queues`: pages that wait before a phase."""
+
+    workers: list[ProcessHeartbeat]
+    services: list[InstanceLoad]
+    disks: list[DiskState]
+    cpu_seconds: float
+    queues: dict[str, int]
 
 
 class ThreadFailed(msgspec.Struct, frozen=True):

@@ -13,10 +13,7 @@ and the indexer's thread hand over what they have through its inbox. The order o
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-
-import msgspec
 
 from quadloom.asking.statistics import Statistics
 from quadloom.errors import DiskFull, ShardsLost
@@ -25,25 +22,23 @@ from quadloom.ingest.failpoints import Failpoints
 from quadloom.ingest.handover.backlog import Backlog
 from quadloom.ingest.handover.extraction import LinkExtraction
 from quadloom.ingest.handover.left_work import LeftWork
-from quadloom.ingest.hooks import LATER_STEPS, FinishedVisit, SettleHook, VisitStep
-from quadloom.ingest.inbox import EventMessage, Inbox, IngestCounts, VisitsDropped
-from quadloom.ingest.indexer import IndexAcks, Indexer, LinksFound
-from quadloom.ingest.jobs import IndexJobs
-from quadloom.ingest.ledger import CatalogLedger, IndexLedger
+from quadloom.ingest.hooks import FinishedVisit, SettleHook, VisitStep
+from quadloom.ingest.in_hand import Amend, VisitsInHand
+from quadloom.ingest.inbox import EventMessage, Inbox, IngestCounts, IngestLoad, VisitsDropped
+from quadloom.ingest.index.indexer import IndexAcks, Indexer, LinksFound
+from quadloom.ingest.index.jobs import IndexJobs
+from quadloom.ingest.index.ledger import CatalogLedger, IndexLedger
+from quadloom.ingest.index.reindex import Fallback, Reindexing
 from quadloom.ingest.link_queries import UserQueryRunner
-from quadloom.ingest.reindex import Fallback, Reindexing
-from quadloom.ingest.traps import TrapFilter
+from quadloom.ingest.sources import PageSources
+from quadloom.ingest.traps.filter import TrapFilter
 from quadloom.ingest.writer import BatchWriter
 from quadloom.model.event import EventKind
 from quadloom.model.outcome import HostPace, PageRow, Settlement
 from quadloom.model.page import Failure, Page
 from quadloom.model.phase import ALL_PHASES, Owed
-from quadloom.model.service import InstanceLoad
 from quadloom.model.visit import Visit
-from quadloom.pipeline import PageResult
-from quadloom.process.channel import ProcessHeartbeat
 from quadloom.settings import Settings
-from quadloom.stores.protocols.archive import DiskState
 from quadloom.stores.protocols.catalog import FIRST_UNINDEXED, UnindexedPlace
 from quadloom.stores.shards import shard_of
 from quadloom.stores.stores import Stores
@@ -53,25 +48,13 @@ from quadloom.workers.pool import PoolChanged, TransformResult
 _WAIT = 0.05  # seconds to wait for a message when there is nothing else to do
 _REPLAYED = 200  # pages of one replay batch
 
-Amend = Callable[[PageResult], PageResult]
-
-
-class _InHand(msgspec.Struct):
-    """A visit between `submit` and its settlement."""
-
-    visit: Visit
-    pace: HostPace | None
-    bytes: int = 0
-    amend: Amend | None = None
-    step: VisitStep = "whole"
-
 
 class Ingest:
     """`submit` what was fetched, then `step` until it is settled; `close` finishes the indexes.
 
     `hooks` take part in every transaction, in their order. `workers`: see `LazyPool`. `notice` receives what a person
     should see. `ledger`: where it is written what the indexes hold, if not in the catalog. `links_of` receives the
-    links of pages that another process has transformed.
+    links of pages that are transformed again, or that another process has transformed.
 
     Which phases it runs is what the stores were opened for. What others have left is taken from `open_backlog` on.
     """
@@ -109,7 +92,7 @@ class Ingest:
                 settings.index,
                 self.inbox.put,
                 failpoints,
-                statistics or Statistics.resume(stores.catalog, stores.quads),
+                statistics or Statistics.begin(stores),
                 self._link_queries,
             )
         self._jobs = IndexJobs(stores.catalog, self._indexer, settings.index)
@@ -117,29 +100,37 @@ class Ingest:
         self._backlog = Backlog(stores, settings)
         self._reindexing = Reindexing(stores, self._jobs, self._ledger, self._backlog.spool, links_of)
         self._extraction = LinkExtraction(stores.archive, self._backlog, self._reindexing, self._link_queries)
-        self._left = LeftWork(stores.archive, self._backlog, self._reindexing, self._extraction)
+        self._left = LeftWork(stores.archive, self._backlog, self._reindexing, self._extraction, notice)
+        self._sources = PageSources(stores, settings)
         traps = TrapFilter(stores.catalog, lambda text: self.inbox.event("trap", text))
         self._writer = BatchWriter(
-            stores, settings, (traps, *hooks), self._jobs, self._reindexing, self._backlog, self._ledger, failpoints
+            stores,
+            settings,
+            (traps, *hooks),
+            self._jobs,
+            self._reindexing,
+            self._backlog,
+            self._ledger,
+            self._sources,
+            failpoints,
         )
         self._pool = LazyPool(workers, settings, self.inbox.put, self.inbox.event, self.inbox.fail)
-        self._in_hand: dict[int, _InHand] = {}
-        self._held_bytes = 0
-        self._waiting: deque[tuple[Visit, Page]] = deque()  # to be detected or transformed
+        self._in_hand = VisitsInHand()
         self._finished: list[FinishedVisit] = []
         self._settled_at = 0.0
 
     # What comes in
 
     def submit(self, visit: Visit, response: Page | Failure, pace: HostPace | None = None) -> None:
-        """Take a visit that has come back. A page with content is transformed first, if this process does that;
-        anything else settles as it is."""
+        """Take a visit that has come back. A page with content is transformed first, if this process does that."""
         if isinstance(response, Failure) or not 200 <= response.status < 300:
             self._finish(visit, response, pace)
+        elif visit.fingerprint not in self._jobs.pending and self._sources.is_same(visit, response):
+            self._finish(visit, response, pace, "same")
         elif "transform" in self._phases:
-            self._submit_page(visit, response, pace)
+            self._in_hand.add_page(visit, response, pace, None)
         elif "detect" in self._phases:
-            self._submit_page(visit, response, pace, step="fetched")
+            self._in_hand.add_page(visit, response, pace, None, "fetched")
         else:
             self._finish(visit, response, pace, "fetched")
 
@@ -150,9 +141,9 @@ class Ingest:
         the same page is settled and a worker has room. `amend` may change what the transformation says before it is
         settled. Returns what was settled meanwhile."""
         settled = self.wait_for(visit.fingerprint)
-        while self._waiting:
+        while self._in_hand.waiting:
             settled += self.step(_WAIT)
-        self._submit_page(visit, page, pace, amend=amend)
+        self._in_hand.add_page(visit, page, pace, amend)
         return settled + self.step(0.0)
 
     def wait_for(self, fingerprint: int) -> list[Settlement]:
@@ -165,6 +156,10 @@ class Ingest:
     def add_robots(self, update: RobotsUpdate) -> None:
         """A host's robots.txt and sitemaps, written with the next batch."""
         self._writer.robots.append(update)
+
+    def add_original(self, visit: Visit, page: Page) -> None:
+        """The page as its server sent it, if the one of the visit was rendered from it: for the archive."""
+        self._writer.originals[visit.fingerprint] = page
 
     def add_source(self, fingerprint: int, href: str) -> None:
         """The address of a page that others were found on, if the catalog may not have it yet."""
@@ -194,8 +189,7 @@ class Ingest:
     @property
     def in_progress(self) -> bool:
         """Pages that others have left are in work."""
-        later = any(item.step in LATER_STEPS for item in self._in_hand.values())
-        return later or bool(self._extraction or self._backlog.extracted)
+        return self._in_hand.has_left_pages or bool(self._extraction or self._backlog.extracted)
 
     @property
     def has_backlog(self) -> bool:
@@ -205,8 +199,12 @@ class Ingest:
 
     @property
     def held_bytes(self) -> int:
-        """Bodies that wait in memory."""
-        return self._held_bytes
+        return self._in_hand.bytes
+
+    @property
+    def waiting_for(self) -> str:
+        """Why nothing can be indexed now: a store is away. Empty = none is."""
+        return self._indexer.waiting_for if self._indexer is not None else ""
 
     @property
     def may_find_links(self) -> bool:
@@ -220,8 +218,7 @@ class Ingest:
 
     @property
     def missing(self) -> frozenset[int]:
-        """Fingerprints of pages to reindex that the archive does not have. They were requested, and must be asked for
-        without validators: a 304 would bring nothing to index."""
+        """Pages to reindex that the archive does not have; asked for without validators, as a 304 brings nothing."""
         return self._reindexing.missing
 
     def unfinished_shards(self) -> frozenset[int]:
@@ -229,32 +226,32 @@ class Ingest:
         return self._jobs.pending.shards() | self._reindexing.shards()
 
     def forget_links(self) -> None:
-        """The scope has changed: workers offer all links again."""
+        """The scope has changed: pages are transformed even if they are the same, and workers offer all links again."""
         self._pool.forget_links()
+        self._sources.scope_changed()
 
     def change_strategies(self, settings: Settings, *, stored: bool) -> int:
         """Follow links by other strategies from now on, which the caller has checked. `stored`: also on all pages that
         were read before. Returns how many pages are looked at again for that."""
         self._settings = settings
+        self._sources.settings_changed(settings)
         self._link_queries.change(settings)
         self._backlog.spool.strategies = tuple(settings.crawl.strategies)
         self._pool.change_strategies(settings)
         self._backlog.look_again()
         return self._stores.catalog.owe(Owed.EXTRACT) if stored else 0
 
-    def worker_loads(self) -> list[ProcessHeartbeat]:
-        return self._pool.heartbeats()
-
-    def service_loads(self) -> list[InstanceLoad]:
-        """Every instance of the user's services; nothing before the first page was sent to one."""
-        return self._pool.service_loads()
-
-    def disks(self) -> list[DiskState]:
-        """The directories of the archive, with what is wrong with them."""
-        return list(self._stores.archive.disks())
-
-    def worker_cpu_seconds(self) -> float:
-        return self._pool.cpu_seconds()
+    def load(self) -> IngestLoad:
+        """What its processes and stores are doing now."""
+        workers = self._pool.heartbeats()
+        waiting = self._in_hand.waiting + len(self._reindexing.waiting) + sum(beat.in_hand for beat in workers)
+        return IngestLoad(
+            workers,
+            self._pool.service_loads(),
+            list(self._stores.archive.disks()),
+            self._pool.cpu_seconds(),
+            {"transform": waiting, "index": len(self._jobs.pending), "settle": len(self._finished)},
+        )
 
     # What goes on
 
@@ -309,11 +306,13 @@ class Ingest:
         for message in self.inbox.rest():
             if isinstance(message, IndexAcks | LinksFound):
                 self._handle(message)
-        try:
-            self.settle([], self._clock())
-        except ShardsLost as lost:
-            self._notice("notice", lost.message)
-        self._backlog.close()
+        for last in (lambda: self.settle([], self._clock()), self._backlog.close, self._end_ledger):
+            try:
+                last()
+            except ShardsLost as lost:  # the frontier has forgotten them already, so the next one is not refused
+                self._notice("notice", lost.message)
+
+    def _end_ledger(self) -> None:
         if self._indexer is not None:
             self._ledger.ended()
 
@@ -323,26 +322,11 @@ class Ingest:
 
     def _finish(self, visit: Visit, response: Page | Failure, pace: HostPace | None, step: VisitStep = "whole") -> None:
         """Settle a response without a worker."""
-        self._in_hand[visit.fingerprint] = _InHand(visit, pace, step=step)
-        self._finished.append(FinishedVisit(visit, response, pace, step=step))
+        self._finished.append(self._in_hand.add(visit, response, pace, step))
 
     def _is_indexing(self) -> bool:
         """Pages are on their way through the indexer, or their acknowledgements are not written yet."""
         return bool(self._jobs.pending or self._reindexing or self._writer.acks)
-
-    def _submit_page(
-        self,
-        visit: Visit,
-        page: Page,
-        pace: HostPace | None = None,
-        *,
-        amend: Amend | None = None,
-        step: VisitStep = "whole",
-    ) -> None:
-        """Queue a page for the workers."""
-        self._in_hand[visit.fingerprint] = _InHand(visit, pace, len(page.body), amend, step)
-        self._held_bytes += len(page.body)
-        self._waiting.append((visit, page))
 
     def _handle(self, message: object) -> bool:
         if isinstance(message, TransformResult):
@@ -356,6 +340,7 @@ class Ingest:
             self._writer.links += message.discoveries
         elif isinstance(message, EventMessage):
             self.counts.quarantined += message.kind == "quarantined"
+            self.counts.replaced_workers += message.kind == "worker-killed"
             self._pool.redistribute()
             self._notice(message.kind, message.text)
         else:
@@ -363,57 +348,45 @@ class Ingest:
         return True
 
     def _transformed(self, done: TransformResult) -> None:
+        if done.answer is not None:
+            self.counts.measured(done.answer.result.seconds.detect, done.answer.result.seconds.extract)
         if self._reindexing.take(done) or self._extraction.take(done):
             return
-        in_hand = self._in_hand.get(done.visit.fingerprint)
-        pace = in_hand.pace if in_hand is not None else None
-        step = in_hand.step if in_hand is not None else "whole"
-        if done.answer is not None and step in ("fetched", "detected"):
-            facts, record = done.answer.result.facts, done.answer.record
-            self._finished.append(FinishedVisit(done.visit, done.page, pace, None, record, step=step, facts=facts))
-            return
-        self.counts.transformed += 1
-        if done.answer is None:
-            self._finished.append(FinishedVisit(done.visit, done.page, pace, reason=done.reason, step=step))
-            return
-        result = done.answer.result
-        if in_hand is not None and in_hand.amend is not None:
-            result = in_hand.amend(result)
-        self.counts.quads += result.quads.count
-        self.counts.links += result.links
-        self.counts.findings += len(result.findings)
-        self._finished.append(FinishedVisit(done.visit, done.page, pace, result, done.answer.record, step=step))
+        finished = self._in_hand.finished(done)
+        self._finished.append(finished)
+        self.counts.transformed += finished.step not in ("fetched", "detected")
+        if (result := finished.result) is not None:
+            self.counts.quads += result.quads.count
+            self.counts.links += result.links
+            self.counts.findings += len(result.findings)
 
     def _hand_out(self) -> None:
-        if not self._waiting and len(self._finished) < self._settings.crawl.batch and self._backlog.phases:
-            for left in self._left.begin(self._in_hand, self._pool, self._clock()):
+        in_hand = self._in_hand
+        if not in_hand.waiting and len(self._finished) < self._settings.crawl.batch and self._backlog.phases:
+            for left in self._left.begin(in_hand, self._pool, self._clock()):
                 if isinstance(left.response, Failure):
                     self._finish(left.visit, left.response, None, left.step)
                 else:
-                    self._submit_page(left.visit, left.response, step=left.step)
-        if not self._waiting and not self._reindexing.waiting:
+                    in_hand.add_page(left.visit, left.response, None, None, left.step)
+        if not in_hand.waiting and not self._reindexing.waiting:
             return
         pool = self._pool
         room = pool.room()
-        while self._waiting and room > 0:
-            visit, page = self._waiting.popleft()
-            step = self._in_hand[visit.fingerprint].step
-            pool.submit(visit, page, archive=step not in LATER_STEPS, only_detect=step in ("fetched", "detected"))
+        while in_hand.waiting and room > 0:
+            in_hand.send_next(pool)
             room -= 1
         if room > 0:
             self._reindexing.hand_out(pool, room)
 
     def _is_due(self) -> bool:
-        """A full batch, or anything at all after `crawl.batch_seconds`. Acknowledgements count too: a worker with
-        nothing to read may never settle a page again."""
+        """A full batch, or anything after `crawl.batch_seconds`; acknowledgements count too."""
         crawl = self._settings.crawl
-        if len(self._finished) >= crawl.batch:
-            return True
-        has_any = bool(self._finished) or self._writer.has_more
-        return has_any and time.monotonic() - self._settled_at >= crawl.batch_seconds
+        is_late = time.monotonic() - self._settled_at >= crawl.batch_seconds
+        return len(self._finished) >= crawl.batch or (is_late and (bool(self._finished) or self._writer.has_more))
 
     def _settle_finished(self) -> list[Settlement]:
         batch, self._finished = self._finished, []
+        began, used = time.monotonic(), time.thread_time()
         try:
             settlements = self.settle(batch, self._clock())
         except DiskFull:
@@ -424,6 +397,7 @@ class Ingest:
             self._drop(batch, lost.shards)
             return []
         self._settled_at = time.monotonic()
+        self.counts.settle_wait += max(0.0, self._settled_at - began - (time.thread_time() - used))
         for text in self._writer.disk_notices():
             self._notice("notice", text)
         for settlement in settlements:
@@ -431,7 +405,7 @@ class Ingest:
         return settlements
 
     def _drop(self, batch: Sequence[FinishedVisit], lost: frozenset[int]) -> None:
-        """Nothing was written. Another worker reads the pages of the lost shards again; the rest is tried once more."""
+        """Nothing was written. Another worker reads the lost shards' pages again; the rest is tried once more."""
         dropped = [item.visit for item in batch if shard_of(item.visit.host) in lost]
         self._finished = [item for item in batch if shard_of(item.visit.host) not in lost] + self._finished
         self._writer.drop_shards(lost)
@@ -440,7 +414,5 @@ class Ingest:
         self.inbox.put(VisitsDropped(tuple(dropped)))
 
     def _release(self, visit: Visit) -> None:
-        in_hand = self._in_hand.pop(visit.fingerprint, None)
-        self._held_bytes -= in_hand.bytes if in_hand is not None else 0
-        if in_hand is not None and in_hand.step in LATER_STEPS:
+        if self._in_hand.settled(visit):
             self._backlog.settled(visit.fingerprint)

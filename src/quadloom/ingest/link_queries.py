@@ -18,7 +18,7 @@ from quadloom.asking.sparql.prefixes import PREFIXES
 from quadloom.asking.sparql.service import QueryService, Row
 from quadloom.asking.sparql.worker import QueryRequest
 from quadloom.errors import QueryError, QueryLimit, SettingsError, StoreError
-from quadloom.ingest.indexer import IndexJob
+from quadloom.ingest.index.indexer import IndexJob
 from quadloom.model.link import Discovery, Link
 from quadloom.model.url import canonical, host_of, resolve
 from quadloom.model.visit import Visit

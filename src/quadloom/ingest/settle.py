@@ -9,7 +9,8 @@
                                                       moved permanently leaves the indexes
     404, 410                      GONE                dead after `freshness.dead_after` visits in a row
     401, 403, robots, guard       DENIED
-    429, 5xx, network             FAILED              again after a growing pause, `politeness.retries` times
+    429, 5xx, network             FAILED              again after a growing pause, `politeness.retries` times; a page
+                                                      that was never read is tried again for `freshness.dead_span`
 """
 
 from __future__ import annotations
@@ -27,11 +28,13 @@ from quadloom.model.visit import Visit
 from quadloom.phases.extract import discovery
 from quadloom.pipeline import PageResult
 from quadloom.settings import Settings
+from quadloom.settings.tree import seconds
 
 _DENIED_KINDS = {"robots", "guard", "scope", "unwanted"}
 _DENIED_STATUS = {401, 403, 451}
 _GONE_STATUS = {404, 410}
 _MOVED_STATUS = {301, 308}
+_SLOW_RETRY, _SLOWEST_RETRY = 3600.0, 86_400.0  # seconds before a page that failed all its quick retries is tried again
 _MAX_FINDINGS = 20  # per page in the catalog; transforming the archived page again gives the rest
 
 
@@ -44,9 +47,22 @@ def settle_failure(
     if failure.status in _GONE_STATUS:
         return _ended(visit, Outcome.GONE, failure, pace, old, None)  # `RefreshScheduler` may plan further visits
     failures = (old.failures if old else 0) + 1
-    again = failure.transient and failures <= settings.politeness.retries
-    at = _retry_at(failure, failures, pace, settings) if again else None
+    at = None
+    if failure.transient and failures <= settings.politeness.retries:
+        at = _retry_at(failure, failures, pace, settings)
+    elif failure.transient and _is_young(failure, old, settings):
+        # A server that is away for an hour must not cost pages that nobody has read yet.
+        pause = min(_SLOW_RETRY * 2.0 ** (failures - settings.politeness.retries - 1), _SLOWEST_RETRY)
+        at = max(failure.fetched_at + pause, pace.blocked_until if pace is not None else 0.0)
     return _ended(visit, Outcome.FAILED, failure, pace, old, at)
+
+
+def _is_young(failure: Failure, old: PageRow | None, settings: Settings) -> bool:
+    """Whether a page was never read, and not given up yet. One that was read has a schedule."""
+    if old is not None and old.changed_at:
+        return False
+    first = old.first_seen if old is not None else failure.fetched_at
+    return failure.fetched_at - first < seconds(settings.freshness.dead_span)
 
 
 def settle_status(
@@ -77,10 +93,35 @@ def settle_status(
     return None
 
 
+def settle_same(visit: Visit, page: Page, pace: HostPace | None, old: PageRow | None) -> Settlement:
+    """Settle a page that is byte for byte what it was: like a 304, with the validators of the new response."""
+    settlement = _unchanged(visit, page, pace, old)
+    if settlement.page is None or settlement.again_at is not None or settlement.outcome is not Outcome.UNCHANGED:
+        return settlement
+    etag, last_modified = page.header("etag"), page.header("last-modified")
+    return msgspec.structs.replace(
+        settlement, page=msgspec.structs.replace(settlement.page, etag=etag, last_modified=last_modified)
+    )
+
+
+def size_price(result: PageResult, settings: Settings) -> float:
+    """How many pages of its host's budget (`crawl.max_pages_per_host`) a page uses up by its size."""
+    limits, pages = settings.limits, settings.crawl.max_pages_per_host
+    by_count = result.quads.count * pages / limits.quads_per_host if limits.quads_per_host else 0.0
+    by_bytes = len(result.quads.nquads) * pages / limits.quad_bytes_per_host if limits.quad_bytes_per_host else 0.0
+    return max(by_count, by_bytes)
+
+
 def settle_page(
-    visit: Visit, page: Page, result: PageResult, pace: HostPace | None, old: PageRow | None, archive: ArchiveRef | None
+    visit: Visit,
+    page: Page,
+    result: PageResult,
+    pace: HostPace | None,
+    old: PageRow | None,
+    archive: ArchiveRef | None,
+    source_digest: bytes = b"",
 ) -> Settlement:
-    """Settle a page with content."""
+    """Settle a page with content. `source_digest`: see `quadloom.ingest.sources`."""
     if old is None or not old.changed_at:
         outcome = Outcome.NEW
     elif (old.quads_digest, old.text_digest) != (result.quads.digest, result.text_digest):
@@ -98,6 +139,8 @@ def settle_page(
         outcome=outcome,
         kind=result.kind,
         media_type=result.media_type,
+        sent_type=page.content_type[:200],
+        sent_language=page.header("content-language")[:100],
         charset=result.charset,
         language=result.language,
         title=result.title[:500],
@@ -125,6 +168,7 @@ def settle_page(
         fixed=fixed(result.findings, old.findings if old else (), old.fixed if old else (), page.fetched_at),
         audit=result.audit,
         lines=result.lines,
+        source_digest=source_digest,
         schedule=old.schedule if old else b"",
     )
     return Settlement(visit, outcome, row, pace, result.discoveries)

@@ -5,26 +5,27 @@
 3. Quads and text follow in the indexer's thread; a later transaction of kind 2 marks what both have acknowledged.
 
 A crash after 1 leaves an archive record that nothing refers to. A crash after 2, or within 3, leaves a page that is
-settled but not marked as indexed; the next start transforms it again from the archive (`quadloom.ingest.reindex`).
+settled but not marked as indexed; the next start transforms it again from the archive (`ingest/index/reindex.py`).
 Nothing that was acknowledged (2) depends on anything that is not on disk yet.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import msgspec
 
-from quadloom.errors import StoreError
+from quadloom.errors import StoreError, StoreUnavailable
 from quadloom.fetching.fetcher import RobotsUpdate
 from quadloom.fetching.politeness import cost_of
 from quadloom.ingest.failpoints import Failpoints
 from quadloom.ingest.handover.backlog import Backlog, ExtractedPage
 from quadloom.ingest.hooks import LATER_STEPS, FinishedVisit, SettleBatch, SettleHook
-from quadloom.ingest.indexer import IndexAcks
-from quadloom.ingest.jobs import IndexJobs
-from quadloom.ingest.ledger import IndexLedger
-from quadloom.ingest.reindex import Reindexing
+from quadloom.ingest.index.indexer import IndexAcks
+from quadloom.ingest.index.jobs import IndexJobs
+from quadloom.ingest.index.ledger import IndexLedger
+from quadloom.ingest.index.reindex import Reindexing
 from quadloom.ingest.settle import (
     settle_detected,
     settle_failure,
@@ -33,8 +34,11 @@ from quadloom.ingest.settle import (
     settle_lost,
     settle_page,
     settle_quarantine,
+    settle_same,
     settle_status,
+    size_price,
 )
+from quadloom.ingest.sources import PageSources
 from quadloom.model.link import Discovery
 from quadloom.model.lru import LruCache
 from quadloom.model.outcome import ArchiveRef, HostPace, Outcome, PageRow, Settlement
@@ -42,6 +46,7 @@ from quadloom.model.page import Failure, Page
 from quadloom.model.phase import ALL_PHASES, Owed, left_owed
 from quadloom.model.url import site_of
 from quadloom.phases.extract import sitemap_discoveries
+from quadloom.pipeline import PageResult
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode as encode_record
 from quadloom.stores.frontier.policy import discovery_of
@@ -51,6 +56,7 @@ from quadloom.stores.shards import shard_of
 from quadloom.stores.stores import Stores
 from quadloom.stores.transactions import retry_when_unavailable
 
+_PAUSE = 1.0  # seconds between two tries to reach an archive that is away
 _TEXTS = 100_000  # digests of texts remembered to recognise duplicates
 
 
@@ -78,6 +84,7 @@ class BatchWriter:
         reindexing: Reindexing,
         backlog: Backlog,
         ledger: IndexLedger,
+        sources: PageSources,
         failpoints: Failpoints,
     ) -> None:
         self._stores = stores
@@ -89,10 +96,12 @@ class BatchWriter:
         self._alone = stores.phases == ALL_PHASES and stores.shards is None
         self._leaves = not {"index", "extract"} <= stores.phases
         self._ledger = ledger
+        self._sources = sources
         self._failpoints = failpoints
         self._texts: LruCache[tuple[str, bytes], int] = LruCache(_TEXTS)
         self._disk_problems: dict[str, str] = {}
         self.robots: list[RobotsUpdate] = []
+        self.originals: dict[int, Page] = {}  # rendered pages as their servers sent them, by fingerprint
         self.acks: list[IndexAcks] = []
         self.links: list[Discovery] = []  # of pages that were settled before
 
@@ -122,8 +131,6 @@ class BatchWriter:
             self._failpoints.reach("after-catalog")
         if "index" in self._stores.phases:
             self._jobs.add(batch)
-            unchanged = [s.page for s in batch.settlements if s.page is not None and s.outcome is Outcome.UNCHANGED]
-            self._jobs.describe(unchanged)
         return batch.settlements
 
     def _together(self, visits: Sequence[FinishedVisit], refs: Sequence[ArchiveRef | None], now: float) -> _Batch:
@@ -158,6 +165,7 @@ class BatchWriter:
             now,
         )
         batch.acks, batch.requests = list(self.acks), list(self._reindexing.requests)
+        batch.indexed = sum(len(ack.marks) for ack in batch.acks)
         batch.extracted = list(self._backlog.extracted)
         batch.found, batch.found_again = len(self.links), len(self._reindexing.links)
         for hook in self._hooks:
@@ -181,6 +189,7 @@ class BatchWriter:
     def drop_shards(self, lost: frozenset[int]) -> None:
         """Another worker has taken over these shards: what was found out about their hosts is not ours to write."""
         self.robots = [item for item in self.robots if shard_of(item.host) not in lost]
+        self.originals.clear()  # those of other shards too: the archive does without them
 
     def _transaction(self, batch: _Batch) -> None:
         """The one transaction. Changes nothing in memory that a second try would miss."""
@@ -258,29 +267,49 @@ class BatchWriter:
             frontier.add(sitemap_discoveries(sitemaps), now)
 
     def _archive(self, visits: Sequence[FinishedVisit]) -> list[ArchiveRef | None]:
-        records = [self._record(item) for item in visits]
-        written = [record for record in records if record is not None]
+        written: list[ArchiveRecord] = []
+        places: list[int | None] = []  # by visit, in `written`
+        for item in visits:
+            record = self._record(item)
+            original = self.originals.get(item.visit.fingerprint)
+            if record is not None and original is not None:  # first, so that readers take the other for the newest
+                written.append(encode_record(original))
+            places.append(len(written) if record is not None else None)
+            if record is not None:
+                written.append(record)
         if not self._settings.index.only_data:  # robots.txt too, so that a crawl can be replayed from its archive
             written += [encode_record(item.response) for item in self.robots if item.response is not None]
-        refs = iter(self._put(written) if written else [])
-        return [next(refs) if record is not None else None for record in records]
+        refs = self._put(written) if written else []
+        for item in visits:
+            self.originals.pop(item.visit.fingerprint, None)
+        return [refs[place] if place is not None else None for place in places]
 
     def _put(self, records: Sequence[ArchiveRecord]) -> list[ArchiveRef]:
         """Durable on return. A disk may fail as late as in `sync`; then the archive goes on in another directory."""
         archive = self._stores.archive
         try:
             refs = archive.put(records)
-            archive.sync()
+            self._sync()
         except StoreError:
             if sum(disk.configured for disk in archive.disks()) < 2:
                 raise
             refs = archive.put(records)
-            archive.sync()
+            self._sync()
         return refs
+
+    def _sync(self) -> None:
+        """As soon as the archive can be reached: nothing is settled before."""
+        while True:
+            try:
+                return self._stores.archive.sync()
+            except StoreUnavailable:
+                if not self._stores.state.waits():
+                    raise
+                time.sleep(_PAUSE)
 
     def _record(self, item: FinishedVisit) -> ArchiveRecord | None:
         """Workers have already packed what they transformed; other responses are small and packed here."""
-        if item.record is not None or item.result is not None or item.step in LATER_STEPS:
+        if item.record is not None or item.result is not None or item.step in LATER_STEPS or item.step == "same":
             return item.record
         if item.step == "fetched" and isinstance(item.response, Page):
             return encode_record(item.response)  # whatever it says about archiving: that is found out later
@@ -294,7 +323,8 @@ class BatchWriter:
         if isinstance(item.response, Failure):
             return settle_failure(item.visit, item.response, item.pace, old, self._settings)
         if item.result is not None:
-            settlement = settle_page(item.visit, item.response, item.result, self._priced(item), old, ref)
+            source = self._sources.digest(item.response)
+            settlement = settle_page(item.visit, item.response, item.result, self._priced(item), old, ref, source)
             return settlement if "extract" in self._stores.phases else _without_links(settlement)
         if item.reason:
             return settle_quarantine(item.visit, item.response, item.reason, item.pace, old, ref)
@@ -306,6 +336,8 @@ class BatchWriter:
     def _step(self, item: FinishedVisit, old: PageRow | None, ref: ArchiveRef | None) -> Settlement:
         """Of a visit whose phases are not all run at once."""
         visit, page = item.visit, item.response
+        if item.step == "same" and isinstance(page, Page):
+            return settle_same(visit, page, item.pace, old)
         if item.step == "lost" or isinstance(page, Failure):
             return settle_lost(visit, page, old)
         if item.step == "fetched" and ref is not None:
@@ -317,16 +349,23 @@ class BatchWriter:
         return settlement if "extract" in self._stores.phases else _without_links(settlement)
 
     def _priced(self, item: FinishedVisit) -> HostPace | None:
-        """A page with the same text as another page of its host costs the host's budget more, so that traps starve."""
-        if item.result is None or item.pace is None or not item.result.text_digest:
+        """A page with the same text as another page of its host costs the host's budget more, so that traps starve; so
+        does one that states more than its share of what the host may state in all."""
+        if item.result is None or item.pace is None:
             return item.pace
-        key = (item.visit.host, item.result.text_digest)
+        price = size_price(item.result, self._settings)
+        if self._is_duplicate(item, item.result):
+            price = max(price, cost_of(item.response, duplicate=True))
+        return msgspec.structs.replace(item.pace, cost=price) if price > item.pace.cost else item.pace
+
+    def _is_duplicate(self, item: FinishedVisit, result: PageResult) -> bool:
+        if not result.text_digest:
+            return False
+        key = (item.visit.host, result.text_digest)
         first = self._texts.get(key)
         if first is None:
             self._texts.put(key, item.visit.fingerprint)
-        if first is None or first == item.visit.fingerprint:
-            return item.pace
-        return msgspec.structs.replace(item.pace, cost=cost_of(item.response, duplicate=True))
+        return first is not None and first != item.visit.fingerprint
 
 
 def _without_links(settlement: Settlement) -> Settlement:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from quadloom.ingest.reindex import archived_page
+from quadloom.ingest.index.reindex import archived_page
 from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.model.page import Page
 from quadloom.model.url import canonical, fingerprint

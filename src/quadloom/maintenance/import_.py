@@ -16,9 +16,10 @@ from pathlib import Path
 import msgspec
 
 from quadloom.export.reading import ImportedPage, read_files, suffix_of
-from quadloom.ingest.compaction import ENOUGH
+from quadloom.ingest.index.compaction import ENOUGH
 from quadloom.ingest.ingest import Ingest
 from quadloom.ingest.link_queries import without_links
+from quadloom.maintenance.links import LinkRecorder
 from quadloom.model.event import EventKind
 from quadloom.model.finding import Finding
 from quadloom.model.outcome import Outcome, Settlement
@@ -101,7 +102,8 @@ def import_pages(
             progress(counts.total())
 
     before = stores.frontier.stats(clock()).queued
-    ingest = Ingest(stores, settings, notice=notice, clock=clock)
+    recorder = LinkRecorder(stores.places.links)
+    ingest = Ingest(stores, settings, hooks=[recorder], links_of=recorder.append, notice=notice, clock=clock)
     try:
         ingest.replay()
         for item in pages:
@@ -113,6 +115,7 @@ def import_pages(
         count(ingest.drain())
     finally:
         ingest.close()
+        recorder.close()
     if ingest.counts.quads >= ENOUGH:
         stores.quads.optimize()
     return ImportReport(

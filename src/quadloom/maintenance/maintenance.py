@@ -21,6 +21,7 @@ from quadloom.maintenance.rebuild import RebuildReport, check_sources, rebuild
 from quadloom.maintenance.swap import SpooledLedger, commit, discard, write_marks
 from quadloom.maintenance.verify import VerifyReport, verify
 from quadloom.model.event import EventKind
+from quadloom.process.durable import replacing
 from quadloom.stores.backends import fresh_quads, open_text
 from quadloom.stores.protocols.state import Shards
 from quadloom.stores.stores import Stores
@@ -39,8 +40,8 @@ class Maintenance:
     def verify(
         self, *, progress: Progress = lambda _pages: None, runner: Runner | None = None, resume: bool = False
     ) -> VerifyReport:
-        """Compare archive, quads and text with the catalog, page by page. `runner`: compares the files of the archive
-        in several processes or on several machines. `resume`: go on after an interrupted run."""
+        """Compare archive, quads, text and links with the catalog, page by page. `runner`: compares the files of the
+        archive in several processes or on several machines. `resume`: go on after an interrupted run."""
         return verify(self._stores, self._stores.settings, progress=progress, runner=runner, resume=resume)
 
     def export(
@@ -51,14 +52,15 @@ class Maintenance:
         selection: Selection | None = None,
         progress: Progress = lambda _pages: None,
     ) -> DumpReport:
-        """Write the warehouse, or a part of it, to a file (format by suffix: `out.nq.gz`) or a binary stream."""
+        """Write the warehouse, or a part of it, to a file (format by suffix: `out.nq.gz`) or a binary stream.
+        A file appears, or replaces an older one, when it is complete."""
         chosen = selection or Selection()
         if not isinstance(target, str | Path):
             return export_to(self._queries, target, format or "nq", chosen, time.time(), progress)
         name = Path(target).name
         wanted = format or name.partition(".")[2] or "nq"
         parse_format(wanted)
-        with Path(target).open("wb") as stream:
+        with replacing(Path(target)) as stream:
             return export_to(self._queries, stream, wanted, chosen, time.time(), progress)
 
     def import_(

@@ -13,9 +13,10 @@ import msgspec
 from quadloom.asking.statistics import Statistics
 from quadloom.errors import ArchiveDamaged, DiskFull, StoreError, WarehouseLocked
 from quadloom.ingest.failpoints import Failpoints
-from quadloom.ingest.indexer import IndexJob
+from quadloom.ingest.index.indexer import IndexJob
 from quadloom.ingest.ingest import Ingest
 from quadloom.maintenance.archive_order import ArchivedPage, all_pages, pages_by_file
+from quadloom.maintenance.links import LinkRecorder
 from quadloom.maintenance.lost_database import lost_database
 from quadloom.maintenance.swap import SpooledLedger, exchange_folders
 from quadloom.maintenance.verify import is_page
@@ -113,12 +114,13 @@ def rebuild(
 
     Graphs that come from no page, the scores of topical crawls, are copied. A page that is not archived, because its
     site forbids it or its record is damaged, keeps its graph if that can still be read, and is visited again. Links
-    that the strategies of `settings` choose are queued.
+    that the strategies of `settings` choose are queued. All links of the pages are appended to the link matrix.
     """
     done = archived = unreadable = 0
     named: list[UnreadableRecord] = []
     fresh = msgspec.structs.replace(stores, quads=quads, text=text)
-    ingest = Ingest(fresh, settings, statistics=Statistics(), ledger=ledger)
+    recorder = LinkRecorder(stores.places.links)
+    ingest = Ingest(fresh, settings, statistics=Statistics(), ledger=ledger, links_of=recorder.append)
 
     def fallback(row: PageRow, description: bytes) -> IndexJob:
         nonlocal unreadable
@@ -140,6 +142,7 @@ def rebuild(
             progress(done)
     finally:
         ingest.close()
+        recorder.close()
     if unreadable and unreadable == archived:
         raise StoreError(
             f"none of the {archived} records of the archive can be read ({named[0].reason}); "

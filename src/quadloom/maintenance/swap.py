@@ -27,11 +27,12 @@ import msgspec
 
 from quadloom.asking.statistics import STATISTICS, ended
 from quadloom.errors import StoreError
-from quadloom.ingest.describe import REPROCESSED_AT
 from quadloom.ingest.failpoints import Failpoints
-from quadloom.ingest.indexer import IndexAcks
+from quadloom.ingest.index.describe import REPROCESSED_AT
+from quadloom.ingest.index.indexer import IndexAcks
 from quadloom.model.link import Discovery
 from quadloom.model.wire import decode, encode
+from quadloom.process.durable import sync, sync_tree
 from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.stores.stores import INDEXES, JOURNAL, Places, Stores
 from quadloom.stores.transactions import retry_when_unavailable
@@ -92,8 +93,8 @@ def commit(places: Places, failpoints: Failpoints) -> bool:
     path = places.path
     folders = [name for name in INDEXES if places.new(name).is_dir()]
     for name in folders:
-        _sync_all(places.new(name))
-        _sync(places.new(name).parent)
+        sync_tree(places.new(name))
+        sync(places.new(name).parent)
         shutil.rmtree(places.old(name), ignore_errors=True)
     failpoints.reach("rebuild-filled")
     temporary = path / f"{JOURNAL}.new"
@@ -102,7 +103,7 @@ def commit(places: Places, failpoints: Failpoints) -> bool:
         file.flush()
         os.fsync(file.fileno())
     temporary.rename(path / JOURNAL)
-    _sync(path)
+    sync(path)
     failpoints.reach("rebuild-journal")
     return bool(folders)
 
@@ -122,10 +123,10 @@ def exchange_folders(places: Places, failpoints: Failpoints) -> None:
                 shutil.rmtree(current)
             else:
                 current.rename(old)
-            _sync(current.parent)
+            sync(current.parent)
         failpoints.reach("rebuild-old-away")
         new.rename(current)
-        _sync(current.parent)
+        sync(current.parent)
         failpoints.reach("rebuild-new-in")
 
 
@@ -144,7 +145,7 @@ def write_marks(stores: Stores, failpoints: Failpoints) -> None:
         shutil.rmtree(places.old(name), ignore_errors=True)
     failpoints.reach("rebuild-old-removed")
     (path / JOURNAL).unlink()
-    _sync(path)
+    sync(path)
     failpoints.reach("rebuild-done")
     discard(places)
 
@@ -159,7 +160,7 @@ def _transaction(stores: Stores, now: float) -> None:
             if entry.reprocessed_at:
                 REPROCESSED_AT.put(catalog, entry.reprocessed_at)
             if entry.statistics:
-                STATISTICS.put_encoded(catalog, entry.statistics)
+                STATISTICS.put_encoded_for_all(catalog, entry.statistics)
         ended(catalog)
 
 
@@ -173,18 +174,3 @@ def _entries(file: Path) -> Iterator[_Entry]:
             f"cannot read {file}, which a rebuild needs to finish: {error}",
             hint=f"remove {file.parent / JOURNAL}, then run `quadloom rebuild` again",
         ) from error
-
-
-def _sync_all(folder: Path) -> None:
-    for place, _, names in os.walk(folder):
-        for name in names:
-            _sync(Path(place) / name)
-        _sync(Path(place))
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

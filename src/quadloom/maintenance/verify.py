@@ -14,6 +14,7 @@ from xxhash import xxh3_64_intdigest, xxh3_128_digest
 from quadloom.errors import ArchiveDamaged
 from quadloom.maintenance.archive_order import ArchivedPage, FilePlan, all_pages, pages_apart, pages_in_file
 from quadloom.maintenance.bulk import BulkJob, Runner, TaskJournal, TaskResult
+from quadloom.maintenance.links import StoredLinks, has_links
 from quadloom.maintenance.lost_database import way_out
 from quadloom.model.outcome import PageRow
 from quadloom.model.page import Page
@@ -34,7 +35,7 @@ _MOST = 1000  # differences that the task of one file reports
 class Drift(msgspec.Struct, frozen=True):
     """One difference from the catalog."""
 
-    what: str  # archive | quads | text | description | stray-graph | stray-document | stray-description | unindexed
+    what: str  # archive quads text description links, stray-graph stray-document stray-description, unindexed
     subject: str
     detail: str
 
@@ -60,8 +61,8 @@ def verify(
     runner: Runner | None = None,
     resume: bool = False,
 ) -> VerifyReport:
-    """Compare every page's archive record, graph, document and description with the catalog. Reads everything, writes
-    nothing.
+    """Compare every page's archive records, graph, document, description and links with the catalog. Reads everything,
+    writes nothing.
 
     Archived pages are transformed again, because only that shows whether the graph has what the page says. Files of the
     archive are read one after another; with a `runner` they are its tasks. `resume`: files that an interrupted run has
@@ -77,7 +78,7 @@ def verify(
         if len(drifts) < limit:
             drifts.extend(names.drifts(row))
             if row.archive is None:
-                drifts.extend(_graph_drifts(stores, row, None))
+                drifts.extend(_page_drifts(stores, None, _Reprocessed(row, None, None)))
     checked = pages - plan.expected.total()
     with closing(TaskJournal(stores.path / JOURNAL, resume=resume)) as journal:
         for result in _each_file(stores, settings, sorted(plan.expected), journal, runner):
@@ -86,9 +87,10 @@ def verify(
             drifts.extend(found.drifts[: max(0, limit - len(drifts))])
             checked += len(found.offsets)
             progress(checked)
+        links = _stored_links(stores)
         for item in _reprocessed(settings, pages_apart(stores, plan, lambda _row: True)):
             if len(drifts) < limit:
-                drifts.extend(_page_drifts(stores, item))
+                drifts.extend(_page_drifts(stores, links, item))
             progress(checked := checked + 1)
         drifts.extend(names.strays())
         journal.finish()
@@ -101,7 +103,8 @@ def _each_file(
     yield from (TaskResult(file, journal.done[file]) for file in files if file in journal.done)
     left = [file for file in files if file not in journal.done]
     if runner is None or len(left) < 2:
-        results: Iterator[TaskResult] = (TaskResult(file, verify_file(stores, file, b"")) for file in left)
+        links = _stored_links(stores) if left else None
+        results: Iterator[TaskResult] = (TaskResult(file, encode(_compare(stores, links, file))) for file in left)
     else:
         results = runner(BulkJob("verify", str(stores.path.absolute()), settings), left)
     for result in results:
@@ -118,14 +121,30 @@ class _FileResult(msgspec.Struct, frozen=True):
 
 def verify_file(stores: Stores, file: str, _argument: bytes) -> bytes:
     """The task of one file of the archive: its pages against their graphs. Returns an encoded `_FileResult`."""
+    return encode(_compare(stores, _links_of_process(stores), file))
+
+
+def _compare(stores: Stores, links: StoredLinks | None, file: str) -> _FileResult:
     offsets: list[int] = []
     drifts: list[Drift] = []
     for item in _reprocessed(stores.settings, pages_in_file(stores, file)):
         assert item.row.archive is not None
         offsets.append(item.row.archive.offset)
         if len(drifts) < _MOST:
-            drifts.extend(_page_drifts(stores, item))
-    return encode(_FileResult(offsets, tuple(drifts)))
+            drifts.extend(_page_drifts(stores, links, item))
+    return _FileResult(offsets, tuple(drifts))
+
+
+_links_counted: dict[int, StoredLinks | None] = {}  # by the identity of open stores
+
+
+def _links_of_process(stores: Stores) -> StoredLinks | None:
+    """Counted once in a process that does many tasks with the same stores."""
+    key = id(stores)
+    if key not in _links_counted:
+        _links_counted.clear()
+        _links_counted[key] = _stored_links(stores)
+    return _links_counted[key]
 
 
 class _Inventory:
@@ -149,7 +168,7 @@ class _Inventory:
     def drifts(self, row: PageRow) -> Iterator[Drift]:
         """What can be said about a page without its content."""
         graph = row.graph
-        if _is_unindexed(row):
+        if not _is_indexed(row):
             yield Drift("unindexed", row.href, "settled but not indexed yet; the next crawl replays it")
             return
         if row.text_digest and not _has(self._documents, graph):
@@ -212,7 +231,7 @@ def _advice(stores: Stores, pages: int, drifts: Sequence[Drift]) -> str:
     restore = "restore the damaged files of the archive from a backup"
     if found <= {"archive", "unindexed"}:
         return f"{restore}, or have the pages read again: `quadloom refresh URL`; the indexes are in order"
-    again = "to rebuild quads and text from the archive: `quadloom rebuild`"
+    again = "to rebuild quads, text and links from the archive: `quadloom rebuild`"
     return f"{restore} if there is one; then, {again}" if "archive" in found else again
 
 
@@ -238,34 +257,46 @@ def _task(item: ArchivedPage) -> tuple[Visit, Page] | None:
     return Visit(row.href, row.key, row.host, row.fingerprint, row.depth, known=True), page
 
 
-def _page_drifts(stores: Stores, item: _Reprocessed) -> Iterator[Drift]:
-    yield from _archive_drifts(stores, item.row, item.page)
-    yield from _graph_drifts(stores, item.row, item.result)
+def _stored_links(stores: Stores) -> StoredLinks | None:
+    return StoredLinks(stores.places.links) if has_links(stores.settings) else None
+
+
+def _page_drifts(stores: Stores, links: StoredLinks | None, item: _Reprocessed) -> Iterator[Drift]:
+    row, result = item.row, item.result
+    yield from _archive_drifts(stores, row, item.page)
+    yield from _graph_drifts(stores, row, result)
+    if links is not None and result is not None and _is_indexed(row):
+        difference = links.difference(row, result.edges)
+        if difference:
+            yield Drift("links", row.href, difference)
 
 
 def _archive_drifts(stores: Stores, row: PageRow, page: Page | None) -> Iterator[Drift]:
-    if row.archive is None or not row.body_digest:
-        return
-    place = f"{row.archive.file} at {row.archive.offset}"
-    if page is None:
+    older = {visit.archive for visit in stores.catalog.history(row.fingerprint)} - {None, row.archive}
+    unread = [row.archive] if page is None else []
+    for ref in (*unread, *sorted((ref for ref in older if ref is not None), key=lambda ref: (ref.file, ref.offset))):
         try:
-            stores.archive.get(row.archive)
+            if ref is not None:
+                stores.archive.get(ref)
         except ArchiveDamaged as error:
             yield Drift("archive", row.href, error.message)
-    elif xxh3_128_digest(page.body) != row.body_digest:
+    if page is None or row.archive is None or not row.body_digest:
+        return
+    if xxh3_128_digest(page.body) != row.body_digest:
+        place = f"{row.archive.file} at {row.archive.offset}"
         yield Drift("archive", row.href, f"{place} has another body than the page that was fetched")
 
 
 def _graph_drifts(stores: Stores, row: PageRow, result: PageResult | None) -> Iterator[Drift]:
-    if row.quads_digest and not _is_unindexed(row):
+    if row.quads_digest and _is_indexed(row):
         graph = row.graph
         missing = stores.quads.difference(result.quads) if result else not stores.quads.graph(graph)
         if missing:
             yield Drift("quads", graph, "the graph differs from what the page says")
 
 
-def _is_unindexed(row: PageRow) -> bool:
-    return (row.quads_digest, row.text_digest) != (row.indexed_quads, row.indexed_text)
+def _is_indexed(row: PageRow) -> bool:
+    return (row.quads_digest, row.text_digest) == (row.indexed_quads, row.indexed_text)
 
 
 def is_page(graph: str) -> bool:

@@ -55,7 +55,9 @@ class PageRow(msgspec.Struct, frozen=True, kw_only=True):
     status: int = 0
     outcome: Outcome = Outcome.NEW
     kind: str = ""
-    media_type: str = ""
+    media_type: str = ""  # as detected
+    sent_type: str = ""  # Content-Type, as sent
+    sent_language: str = ""  # Content-Language, as sent
     charset: str = ""
     language: str = ""
     title: str = ""
@@ -88,6 +90,7 @@ class PageRow(msgspec.Struct, frozen=True, kw_only=True):
     lines: bytes = b""  # `line_fingerprints` of the graph as settled, empty = unknown
     owed: Owed = Owed.NOTHING  # phases left to other processes or later commands
     fetched: FetchedVersion | None = None
+    source_digest: bytes = b""  # of all that the transformation depends on, empty = unknown
 
     @property
     def graph(self) -> str:

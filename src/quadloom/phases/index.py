@@ -18,6 +18,7 @@ from quadloom.syntaxes.rdf.links import link_quads
 from quadloom.syntaxes.terms import XSD, iri, literal
 
 PAGES = "urn:quadloom:pages"
+VISITS = "urn:quadloom:visits"  # what came of every visited URL, with `index.visits`
 _PROV = "http://www.w3.org/ns/prov#"
 _DCTERMS = "http://purl.org/dc/terms/"
 
@@ -29,16 +30,13 @@ _SIMPLE = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "b": "\b", "f"
 _WORDY = {"", "http://www.w3.org/2001/XMLSchema#string", "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"}
 
 
-# schema.org's terms as predicate, as object and as datatype. Each is anchored at an end of its line, so that a literal
-# that looks like a statement stays as it is.
-_SCHEMA_TERMS = tuple(
-    re.compile(pattern, re.MULTILINE)
-    for pattern in (
-        rb"^(\S+ <)https?(?=://schema\.org/\w+> )",
-        rb"^(\S+ \S+ <)https?(?=://schema\.org/\w+> )",
-        rb'("\^\^<)https?(?=://schema\.org/\w+> <[^<>"\s]*> \.$)',
-    )
-)
+# schema.org's terms in one scheme, as predicate or object and as datatype. A literal that looks like a statement stays
+# as it is: `_respelled` looks at the place in the line, and a datatype ends the object.
+_SCHEMA_TERMS = {scheme: re.compile(rb"<%b(?=://schema\.org/\w+> )" % scheme) for scheme in (b"http", b"https")}
+_SCHEMA_TYPES = {
+    scheme: re.compile(rb'"\^\^<%b(?=://schema\.org/\w+> <[^<>"\s]*> \.$)' % scheme, re.MULTILINE)
+    for scheme in (b"http", b"https")
+}
 
 
 def page_quads(transformed: Transformed, graph: str, links: str, schema_org: str = "as-written") -> Quads:
@@ -52,9 +50,8 @@ def page_statements(transformed: Transformed, graph: str, links: str, schema_org
 
     `schema_org`: the scheme of that vocabulary's terms, which pages write either way."""
     nquads = transformed.nquads
-    if schema_org != "as-written" and b"://schema.org/" in nquads:
-        for term in _SCHEMA_TERMS:
-            nquads = term.sub(rb"\1" + schema_org.encode(), nquads)
+    if schema_org != "as-written":
+        nquads = _respelled(nquads, b"http" if schema_org == "https" else b"https", schema_org.encode())
     if links != "none" and transformed.links:
         statements = link_quads(transformed.links, "all" if links == "all" else "typed")
         if statements:
@@ -63,18 +60,71 @@ def page_statements(transformed: Transformed, graph: str, links: str, schema_org
     return nquads
 
 
+def _respelled(nquads: bytes, old: bytes, new: bytes) -> bytes:
+    """Terms of schema.org with the scheme `old` get the scheme `new`."""
+    if b"<" + old + b"://schema.org/" not in nquads:
+        return nquads
+    written = b"<" + new
+
+    def respell(match: re.Match[bytes]) -> bytes:
+        at = match.start()
+        line = nquads.rfind(b"\n", 0, at) + 1
+        is_term = nquads[at - 1 : at] == b" " and nquads.count(b" ", line, at) <= 2
+        return written if is_term else match.group()
+
+    nquads_with_terms = _SCHEMA_TERMS[old].sub(respell, nquads)
+    if b'"^^<' + old + b"://schema.org/" not in nquads:
+        return nquads_with_terms
+    return _SCHEMA_TYPES[old].sub(b'"^^' + written, nquads_with_terms)
+
+
+def visit_description(row: PageRow, source: str) -> bytes:
+    """What is known of the last visit to a URL, whatever came of it, as statements in the graph `VISITS`: headers as
+    sent, failures and denials with their reasons, redirects. From the catalog alone, so it can be written at any time.
+    """
+    subject = iri(row.href)
+    if subject is None:
+        return b""
+    kind, _, reason = row.reason.partition(": ")
+    parts = [
+        f'urn:quadloom:outcome> "{row.outcome}"',
+        f'urn:quadloom:visitedAt> "{_time(row.fetched_at)}"^^<{XSD}dateTime>',
+        f"urn:quadloom:site> {literal(site_of(row.host))}",
+        f'urn:quadloom:robots> "{"disallowed" if kind == "robots" else "allowed"}"',
+    ]
+    if row.status:
+        parts.append(f'urn:quadloom:status> "{row.status}"^^<{XSD}integer>')
+    if reason:
+        parts.append(f"urn:quadloom:reason> {literal(row.reason)}")
+    if row.kind == "redirect" and (target := iri(row.final_url) if row.final_url else None):
+        parts.append(f"urn:quadloom:redirectsTo> {target}")
+    if row.body_bytes:
+        parts.append(f'urn:quadloom:contentLength> "{row.body_bytes}"^^<{XSD}integer>')
+    sent = {"contentType": row.sent_type, "contentLanguage": row.sent_language, "etag": row.etag}
+    sent["lastModified"] = row.last_modified
+    parts += [f"urn:quadloom:{name}> {literal(value)}" for name, value in sent.items() if value]
+    found_on = iri(source) if source else None
+    if found_on:
+        parts.append(f"urn:quadloom:foundOn> {found_on}")
+    return "".join(f"{subject} <{part} <{VISITS}> .\n" for part in parts).encode("utf-8", "replace")
+
+
+def _time(at: float) -> str:
+    return f"{datetime.fromtimestamp(int(at), UTC).isoformat()[:19]}Z"  # a third of the cost of `strftime`
+
+
 def page_description(row: PageRow, status: int, source: str) -> bytes:
     """What the warehouse knows of a page's present version, as statements in the graph `PAGES`; see
     docs/reference/vocabulary.md. `source` is the page on which it was found first.
 
     A statement costs some 15 µs of CPU and 200 bytes, so there are few: what a page says about itself (language,
     description …) is in its own graph. Nothing here changes while a page stays the same; its rank and schedule are
-    added by `quadloom.ingest.describe`. All of it can be derived from catalog and archive, so `rebuild` gives the same.
+    added by `ingest/index/describe.py`. All of it can be derived from catalog and archive, so `rebuild` gives the same.
     """
     subject = iri(row.graph)
     if subject is None:
         return b""
-    when = f"{datetime.fromtimestamp(int(row.changed_at), UTC).isoformat()[:19]}Z"  # a third of the cost of `strftime`
+    when = _time(row.changed_at)
     head = f"{subject} <"
     tail = f" <{PAGES}> .\n"
     parts = [

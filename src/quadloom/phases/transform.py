@@ -13,7 +13,7 @@ from quadloom.errors import QuadloomError, SyntaxInvalid
 from quadloom.model.document import Document, PageFacts, Transformed
 from quadloom.model.link import Link
 from quadloom.model.service import ServiceAnswer
-from quadloom.phases.detect import detect_body
+from quadloom.phases.detect import Detected, detect_body
 from quadloom.phases.unpack import MAGIC, unpack
 from quadloom.settings import Settings
 from quadloom.syntaxes.external import ServicesNeeded, service_requests
@@ -22,8 +22,9 @@ from quadloom.syntaxes.html.meta import read_robots
 from quadloom.syntaxes.installed import SYNTAXES
 from quadloom.syntaxes.rdf.links import data_links
 from quadloom.syntaxes.registry import Context, Extractor, Loader, Registry, signs_in
-from quadloom.syntaxes.sink import MAX_CHARACTERS
+from quadloom.syntaxes.sink import sink_limits
 from quadloom.syntaxes.terms import TYPE
+from quadloom.syntaxes.xml.validation import validate
 
 _DEFAULTS = Settings()
 # What these syntaxes state is our description of the page, not its author's data, so their terms are no links to
@@ -43,18 +44,19 @@ def transform(
     loader: Loader | None = None,
     syntaxes: Registry = SYNTAXES,
     answers: tuple[ServiceAnswer, ...] | None = None,
+    detected: Detected | None = None,
 ) -> Transformed:
     """Read what `body`, found at `url`, says. Never raises on bad input: defects are in `findings`.
 
     `headers` are those of the response, names in lower case; `X-Robots-Tag` counts and, without `content_type`,
     `Content-Type`. `loader` stands in for the network if a syntax needs another document, such as a JSON-LD context.
     `answers` of services; None = not asked yet. If `syntaxes` holds a service that takes the document, this raises
-    `ServicesNeeded` then, before anything else is done.
+    `ServicesNeeded` then, before anything else is done. `detected`: what the body is, if that is known.
     """
     headers = tuple(headers)
     if content_type is None:
         content_type = next((value for name, value in headers if name == "content-type"), None)
-    document, utf8 = detect_body(body, url=url, content_type=content_type)
+    document, utf8 = detected or detect_body(body, url=url, content_type=content_type)
     if document.kind == "archive" and body.startswith(MAGIC):
         opened = unpack(body, url=url, content_type=content_type)
         if opened is not None:
@@ -71,11 +73,19 @@ def transform(
         reasons = (*reasons, f"no syntax reads {document.kind}: nothing to state")
     blanks: dict[str, int] = {}
     counts, own = _run_extractors(context, extractors, blanks)
-    for step in context.last_steps:
-        _guarded(context, Extractor("html", step))
+    if settings.transform.schemas and document.root:
+        _guarded(context, Extractor("xml", validate))
     if not context.facts.metas:
         read_robots(context)
-    return _transformed(context, document, reasons, counts, own, blanks)
+    statements = context.sink.statements()
+    checks = NOTHING
+    from_data = statements[own:] if counts and counts[0][0] in OWN_WORDS else statements
+    if from_data:
+        _add_data_links(context, from_data)
+        checks = _checked(context, statements, counts, blanks)
+    for step in context.last_steps:  # after the checks, which look at the tree as it was parsed
+        _guarded(context, Extractor("html", step))
+    return _transformed(context, document, reasons, counts, statements, checks)
 
 
 def _run_extractors(
@@ -126,21 +136,20 @@ def _transformed(
     document: Document,
     reasons: tuple[str, ...],
     counts: list[tuple[str, int]],
-    own: int,
-    blanks: dict[str, int],
+    statements: list[str],
+    checks: PageChecks,
 ) -> Transformed:
     sink, facts, limits = context.sink, context.facts, context.settings.limits
     if sink.overflow:
+        most = sink_limits(limits, len(context.body))
         message = (
-            f"more than {limits.quads_per_page} statements or {MAX_CHARACTERS >> 20} MiB: {sink.overflow} left out"
+            f"more than {most.statements} statements, {most.characters >> 20} MiB of them or {most.long_terms} long "
+            f"terms: {sink.overflow} left out"
         )
         context.find("too-many-quads", message, advice="publish the data in several documents")
-    statements = sink.statements()
-    from_data = statements[own:] if counts and counts[0][0] in OWN_WORDS else statements
-    checks = NOTHING
-    if from_data:
-        _add_data_links(context, from_data)
-        checks = _checked(context, statements, counts, blanks)
+    if sink.long_iris:
+        message = f"{sink.long_iris} statements with an IRI of more than {limits.iri_chars} characters were left out"
+        context.find("iri-too-long", message, advice="use shorter names; publish inline data as a document of its own")
     return Transformed(
         PageFacts(
             document.kind,

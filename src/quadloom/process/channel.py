@@ -84,6 +84,10 @@ class Channel:
     def poll(self) -> list[bytes]:
         """All complete messages after one read; call it when the descriptor is readable."""
         self._fill()
+        return self.complete()
+
+    def complete(self) -> list[bytes]:
+        """All complete messages that have been read already, for instance together with the one `receive` returned."""
         messages = []
         while (message := self._next_message()) is not None:
             messages.append(message)

@@ -35,7 +35,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
+import scipy  # its parts load on first use: half a second that most commands need not wait
 
 from quadloom.errors import InputError
 from quadloom.ranking.link_kernels import Values
@@ -60,7 +60,7 @@ class Fixpoint(msgspec.Struct, frozen=True):
 
 
 def importance(
-    csr: sparse.csr_matrix | sparse.csr_array | LinkSlices,
+    csr: scipy.sparse.csr_matrix | scipy.sparse.csr_array | LinkSlices,
     *,
     damping: float = 0.85,
     personalization: Personalization = None,

@@ -36,7 +36,7 @@ def links_touching(directory: Path, pages: npt.ArrayLike, *, most: int = 4_000_0
     segments, partial = _newest(directory, most)
     found: list[Records] = []
     places: list[npt.NDArray[np.int64]] = []
-    for start, records in _chunks(segments):
+    for start, records in link_chunks(segments):
         touching = _among(records["source"], wanted) | _among(records["target"], wanted)
         touching &= ~np.isin(records["kind"], [RESET, *_SKIPPED])
         found.append(records[touching])
@@ -62,7 +62,7 @@ def _newest(directory: Path, most: int) -> tuple[list[tuple[Path, int]], bool]:
     return chosen[::-1], False
 
 
-def _chunks(segments: list[tuple[Path, int]]) -> Iterator[tuple[int, Records]]:
+def link_chunks(segments: list[tuple[Path, int]]) -> Iterator[tuple[int, Records]]:
     """Yield (number of the first record, records), oldest first. A record that is still being written is left out."""
     start = 0
     for path, position in segments:
@@ -79,7 +79,7 @@ def _last_readings(segments: list[tuple[Path, int]], sources: Fingerprints) -> n
     """The number of the last `RESET` of each source; −1 if there is none in these segments."""
     known = np.unique(sources)
     last = np.full(len(known), -1, dtype=np.int64)
-    for start, records in _chunks(segments):
+    for start, records in link_chunks(segments):
         marks = np.flatnonzero((records["kind"] == RESET) & _among(records["source"], known))
         np.maximum.at(last, np.searchsorted(known, records["source"][marks]), start + marks)
     return last[np.searchsorted(known, sources)]

@@ -20,17 +20,18 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
+import scipy  # its parts load on first use: half a second that most commands need not wait
 
 from quadloom.errors import StoreError
 from quadloom.model.link import LinkKind
+from quadloom.process.durable import make_folder, sync, sync_tree
 from quadloom.ranking.link_exchange import SEGMENTS, LinkExchange, Segment, in_order_of_writing
 from quadloom.ranking.link_slices import FileSlices, row_chunks, slice_width, write_slices
 
@@ -74,7 +75,7 @@ class LinkMatrix:
         self._segment_bytes = segment_bytes
         self._links_at_once = links_at_once
         self._segment: BinaryIO | None = None
-        directory.mkdir(parents=True, exist_ok=True)
+        make_folder(directory)
         self.manifest = self._read_manifest()
 
     def append(self, source: int, links: Iterable[tuple[int, LinkKind]]) -> None:
@@ -134,11 +135,11 @@ class LinkMatrix:
         if self._exchange is not None:
             self._exchange.publish(self._segments())
 
-    def csr(self) -> sparse.csr_array:
+    def csr(self) -> scipy.sparse.csr_array:
         """Row i holds the out-links of page i, all with weight 1. Link targets are memory-mapped."""
         indptr, targets = self._indptr(), self._targets()
         values = np.ones(len(targets), dtype=np.int8)
-        return sparse.csr_array((values, targets, indptr), shape=(self.manifest.pages, self.manifest.pages))
+        return scipy.sparse.csr_array((values, targets, indptr), shape=(self.manifest.pages, self.manifest.pages))
 
     def slices(self, width: int | None = None) -> FileSlices:
         """Slices of the matrix on disk, for a fixpoint in less memory than the matrix; cut once per generation."""
@@ -180,6 +181,7 @@ class LinkMatrix:
         self.close()
         numbers = [int(path.stem) for path in self._segments()]
         self._segment = (self.directory / f"{max(numbers, default=0) + 1:06d}.edges").open("xb", buffering=1 << 18)
+        sync(self.directory)
 
     def _unmerged(self) -> Iterator[tuple[str, int, Records]]:
         """Yield (segment, bytes merged after this part, records) in the order of writing."""
@@ -220,7 +222,7 @@ class LinkMatrix:
 
     def _merge(self, records: Records, merged: dict[str, int]) -> None:
         """Write the next generation: the old matrix merged with `records`."""
-        records, reset = _last_readings(records)
+        records, reset = last_readings(records)
         used = np.unique(np.concatenate([records["source"], records["target"], reset]))
         known = self.ids(used)
         fresh = used[known < 0]
@@ -272,24 +274,30 @@ class LinkMatrix:
         return int(indptr[-1])
 
     def _commit(self, manifest: Manifest) -> None:
+        """The files of a generation are on disk before the manifest that names it: a power cut leaves the old one."""
+        sync_tree(self.directory / f"matrix-{manifest.generation:08d}")
         unfinished = self.directory / "manifest.unfinished"
         with unfinished.open("wb") as file:
             file.write(msgspec.json.encode(manifest))
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(self.directory / "manifest.json")
+        sync(self.directory)
         self.manifest = manifest
 
     def _read_manifest(self) -> Manifest:
         path = self.directory / "manifest.json"
         if not path.exists():
             return Manifest()
-        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+        try:
+            manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+        except msgspec.DecodeError:
+            return Manifest()
         place = self.directory / f"matrix-{manifest.generation:08d}"
         sizes = {"fingerprints": 8 * manifest.pages, "indptr": 8 * (manifest.pages + 1), "targets": 4 * manifest.links}
         for name, size in sizes.items():
             if not (place / name).exists() or (place / name).stat().st_size != size:
-                return Manifest()  # not fsynced, so a power cut may tear it; the segments rebuild it
+                return Manifest()  # damaged; the segments rebuild it
         return manifest
 
     def _remove_old(self) -> None:
@@ -298,7 +306,20 @@ class LinkMatrix:
                 shutil.rmtree(place, ignore_errors=True)
 
 
-def _last_readings(records: Records) -> tuple[Records, Fingerprints]:
+def packed_records(pages: Sequence[tuple[int, bytes]]) -> Records:
+    """For each page, given with the packed fingerprints that it links to: its `RESET` record, then its links."""
+    counts = np.array([len(targets) // 8 + 1 for _, targets in pages])
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    records = np.zeros(int(counts.sum()), dtype=RECORD)
+    records["source"] = np.repeat(np.array([source for source, _ in pages], dtype=np.int64), counts)
+    links = np.ones(len(records), dtype=bool)
+    links[starts] = False
+    records["target"][links] = np.frombuffer(b"".join(targets for _, targets in pages), dtype=np.int64)
+    records["kind"][starts] = RESET
+    return records
+
+
+def last_readings(records: Records) -> tuple[Records, Fingerprints]:
     """The links after the last `RESET` of their source, and the sources that have a `RESET`."""
     numbers = np.arange(len(records))
     marks = records["kind"] == RESET

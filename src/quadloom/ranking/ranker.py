@@ -26,7 +26,7 @@ from quadloom.model.subscription import Subscription, personalization
 from quadloom.model.url import fingerprint
 from quadloom.process.threads import start
 from quadloom.ranking.link_exchange import LinkExchange
-from quadloom.ranking.link_matrix import RECORD, RESET, LinkMatrix
+from quadloom.ranking.link_matrix import LinkMatrix, packed_records
 from quadloom.ranking.link_slices import FileSlices
 from quadloom.ranking.opic import Opic
 from quadloom.ranking.page_ranks import Fingerprints, Mask, PageRank, PageRanks, Vector
@@ -47,10 +47,10 @@ _TOLERANCE = 1e-6  # of a fixpoint: weights are estimates, and each further digi
 class PageRanker:
     """Ranks the pages of one warehouse, whose link matrix is in `directory`.
 
-    `structured` returns the fingerprints of pages with structured data, `subscriptions` all subscriptions; the ranking
-    thread calls both. The crawl's thread calls `append`, `flush`, `weigh`, `take_moved`, `prefer`, `start` and `close`;
-    the ranking thread (or a test) calls `recompute` and `estimate_new`. `exchange`: rank by the links that all workers
-    have seen.
+    `structured` returns the fingerprints of pages with structured data, `subscriptions` all subscriptions, `published`
+    the URLs that site owners announced; the ranking thread calls them. The crawl's thread calls `append`, `flush`,
+    `weigh`, `take_moved`, `prefer`, `start` and `close`; the ranking thread (or a test) calls `recompute` and
+    `estimate_new`. `exchange`: rank by the links that all workers have seen.
     """
 
     def __init__(
@@ -59,12 +59,14 @@ class PageRanker:
         freshness: FreshnessSettings,
         structured: Callable[[], Sequence[int]],
         subscriptions: Callable[[], Sequence[Subscription]],
+        published: Callable[[], Sequence[str]] = lambda: (),
         exchange: LinkExchange | None = None,
     ) -> None:
         self._directory = directory
         self._freshness = freshness
         self._structured = structured
         self._subscriptions = subscriptions
+        self._published = published
         self._segments = LinkMatrix(directory)  # only appended to
         self._matrix = LinkMatrix(directory, exchange=exchange)  # only merged and read
         self._appending = threading.Lock()
@@ -98,10 +100,18 @@ class PageRanker:
         pending, self._pending = self._pending, []
         if pending:
             with self._appending:
-                self._segments.append_records(_records(pending))
+                self._segments.append_records(packed_records(pending))
                 if time.monotonic() - self._flushed_at > _FLUSH_SECONDS:
                     self._segments.flush()
                     self._flushed_at = time.monotonic()
+
+    def sync(self) -> None:
+        """Return when all appended links are on disk: before their pages are marked as indexed. A page without the mark
+        is transformed again after a crash, and its links are appended again."""
+        self.flush()
+        with self._appending:
+            self._segments.sync()
+            self._flushed_at = time.monotonic()
 
     def weigh(self, fingerprints: Sequence[int], are_data: Sequence[bool]) -> list[PageRank | None]:
         """The rank of each page: from the last fixpoint, else OPIC's estimate, None for pages that are in neither.
@@ -168,7 +178,7 @@ class PageRanker:
             structured,
             variant=self._freshness.usefulness,
             damping=self._freshness.damping,
-            personalization=personalization(pages, wanted),
+            personalization=personalization(pages, [*wanted, *self._groups([self._published()])]),
             dangling=self._freshness.dangling,
             tol=_TOLERANCE,
             start=self._last,
@@ -224,9 +234,12 @@ class PageRanker:
 
     def _subscribed(self) -> list[npt.NDArray[np.intp]]:
         """For each subscription, its pages that are in the matrix: the links of its virtual page."""
+        return self._groups([item.urls for item in self._subscriptions()])
+
+    def _groups(self, lists: Sequence[Sequence[str]]) -> list[npt.NDArray[np.intp]]:
         groups = []
-        for item in self._subscriptions():
-            ids = self._matrix.ids(np.fromiter(map(fingerprint, item.urls), dtype=np.int64))
+        for urls in lists:
+            ids = self._matrix.ids(np.fromiter(map(fingerprint, urls), dtype=np.int64))
             if (ids >= 0).any():
                 groups.append(ids[ids >= 0].astype(np.intp))
         return groups
@@ -264,16 +277,3 @@ class PageRanker:
 def _mean(values: Vector) -> float:
     """The mean; 1 if there is nothing to average, or the mean is 0."""
     return (float(values.mean()) if len(values) else 0.0) or 1.0
-
-
-def _records(pending: Sequence[tuple[int, bytes]]) -> npt.NDArray[np.void]:
-    """For each page its `RESET` record, then its links."""
-    counts = np.array([len(targets) // 8 + 1 for _, targets in pending])
-    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    records = np.zeros(int(counts.sum()), dtype=RECORD)
-    records["source"] = np.repeat(np.array([source for source, _ in pending], dtype=np.int64), counts)
-    links = np.ones(len(records), dtype=bool)
-    links[starts] = False
-    records["target"][links] = np.frombuffer(b"".join(targets for _, targets in pending), dtype=np.int64)
-    records["kind"][starts] = RESET
-    return records

@@ -13,18 +13,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
+import scipy  # its parts load on first use: half a second that most commands need not wait
 
 from quadloom.errors import InputError, UsageError
 from quadloom.ranking.link_kernels import Degrees, Finish, Kernels, Values, kernels
 from quadloom.ranking.link_slices import LinkSlice, LinkSlices, MemorySlices, row_chunks, slice_width
 
 Vector = npt.NDArray[np.float64]
-Csr = sparse.csr_matrix | sparse.csr_array
+Csr: TypeAlias = "scipy.sparse.csr_matrix | scipy.sparse.csr_array"
 Kind = type[np.float32] | type[np.float64]
 
 _WORTH_CUTTING = 500_000  # links; fewer take longer to cut into slices than to multiply
@@ -65,8 +65,8 @@ class Sweeps(Protocol):
 
 def sweeps_of(links: Csr | LinkSlices, *, engine: Literal["auto", "numba", "scipy"] = "auto") -> Sweeps:
     """The fastest sweeps over `links` with what is installed."""
-    if not isinstance(links, sparse.csr_matrix | sparse.csr_array):
-        if sparse.issparse(links) or not hasattr(links, "outdegree"):
+    if not isinstance(links, scipy.sparse.csr_matrix | scipy.sparse.csr_array):
+        if scipy.sparse.issparse(links) or not hasattr(links, "outdegree"):
             raise InputError("the link matrix must be in CSR form", hint="scipy.sparse.csr_array(matrix) makes one")
         return SliceSweeps(links) if kernels() is not None else ScipySweeps(_csr_of(links))
     if links.shape[0] != links.shape[1]:
@@ -163,7 +163,7 @@ class ScipySweeps:
 
 
 class _ScipyBlock:
-    def __init__(self, low: int, links: sparse.coo_array, outgoing: Callable[[Vector], Vector]) -> None:
+    def __init__(self, low: int, links: scipy.sparse.coo_array, outgoing: Callable[[Vector], Vector]) -> None:
         self.low, self.high = low, low + links.shape[0]
         self._links = links
         self._outgoing = outgoing
@@ -177,7 +177,7 @@ class _ScipyBlock:
         return self.forward(values)
 
 
-def _cut(csr: Csr) -> Iterator[tuple[int, sparse.coo_array]]:
+def _cut(csr: Csr) -> Iterator[tuple[int, scipy.sparse.coo_array]]:
     """(first target, links from all pages) of every block; sources ascend."""
     pages, indptr, indices = int(csr.shape[0]), csr.indptr, csr.indices
     width = int(np.clip(-(-pages // 16), 1 << 10, 1 << 17))
@@ -205,16 +205,18 @@ def _cut(csr: Csr) -> Iterator[tuple[int, sparse.coo_array]]:
     for low, begin, end in zip(range(0, pages, width), ends - lengths, ends, strict=True):
         data = ones[: end - begin] if weights is None else weights[begin:end]
         shape = (min(width, pages - low), pages)
-        yield low, sparse.coo_array((data, (targets[begin:end], sources[begin:end])), shape=shape)
+        yield low, scipy.sparse.coo_array((data, (targets[begin:end], sources[begin:end])), shape=shape)
 
 
-def _csr_of(slices: LinkSlices) -> sparse.csr_array:
+def _csr_of(slices: LinkSlices) -> scipy.sparse.csr_array:
     """The whole matrix in memory, with sorted rows."""
     parts = [(sources, part.low + targets) for part in slices for sources, targets in part.chunks(_CHUNK)]
     if not parts:
-        return sparse.csr_array((slices.pages, slices.pages))
+        return scipy.sparse.csr_array((slices.pages, slices.pages))
     sources, targets = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return sparse.coo_array((np.ones(len(sources)), (sources, targets)), shape=(slices.pages, slices.pages)).tocsr()
+    return scipy.sparse.coo_array(
+        (np.ones(len(sources)), (sources, targets)), shape=(slices.pages, slices.pages)
+    ).tocsr()
 
 
 def _finish(

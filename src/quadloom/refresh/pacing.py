@@ -72,6 +72,10 @@ class BandwidthPacer:
         if settlement.outcome is Outcome.DENIED and not (settlement.page and settlement.page.status):
             self._unasked += 1
 
+    def charge(self, requests: int) -> None:
+        """Requests were made outside of the queue: subtract them from the reads that follow, as explicit ones."""
+        self._quota.requests += requests
+
     def _tick(self, seconds: float) -> None:
         quota, shares = self._quota, self._shares
         if shares.bandwidth > 0.0:

@@ -116,6 +116,8 @@ class RefreshScheduler:
             for item in batch.visits:
                 if item.result is not None:
                     self._ranker.append(item.visit.fingerprint, item.result.edges)
+            if batch.indexed:
+                self._ranker.sync()
         batch.settlements = self.plan(batch.settlements, batch.known, batch.now)
         if batch.links:  # found after their pages were settled, so no settlement has them
             batch.links = self.predictor.prioritize(tuple(batch.links), from_data=False)
@@ -292,6 +294,7 @@ class RefreshScheduler:
             schedule = replace(schedule, plan=plan, importance=rank.importance, usefulness=rank.usefulness)
         if schedule == before:
             return None
+        schedule = replace(schedule, described_rate=schedule.plan.changes_per_second)
         # After a failure the page waits for a retry, whose time must stay.
         moved = row.outcome in READ_OUTCOMES and schedule.next_visit != before.next_visit
         return RescheduledPage(replace(row, schedule=encode(schedule)), schedule.next_visit if moved else None)
@@ -353,7 +356,10 @@ class RefreshScheduler:
         settlement, row, old, _, rank = case
         read_at = row.fetched_at if settlement.outcome in READ_OUTCOMES else old.read_at
         _, importance, usefulness = rank or (0.0, old.importance, old.usefulness)
-        new = self._in_scope(row, PageScheduleRow(decision.schedule, read_at, False, importance, usefulness))
+        new = PageScheduleRow(decision.schedule, read_at, False, importance, usefulness, old.described_rate)
+        new = self._in_scope(row, new)
+        if settlement.outcome in _WITH_CHANGES or not new.is_described:
+            new = replace(new, described_rate=decision.schedule.changes_per_second)
         if decision.again_at is None:
             self._dead.add(row.fingerprint, row.fetched_at, decision.schedule)
             row = replace(row, schedule=encode(new), quads_digest=b"", text_digest=b"", quads=0)

@@ -8,21 +8,32 @@ from quadloom.model.outcome import READ_OUTCOMES, PageRow
 from quadloom.model.wire import decode
 from quadloom.scheduling.planner import PageSchedule
 
+_SAME_RATE = 2.0  # a rate that has not moved by this factor is not described again
+
 
 class PageScheduleRow(msgspec.Struct, frozen=True, array_like=True):
     """`read_at`: when the page's content was last seen, 0 = never. `parked`: outside the scope, and so not in the
-    planner's sums. `importance`, `usefulness`: from the last ranking, 0 = not ranked."""
+    planner's sums. `importance`, `usefulness`: from the last ranking, 0 = not ranked. `described_rate`: changes per
+    second when the page was last described in the graph of pages, 0 = it was not."""
 
     plan: PageSchedule
     read_at: float = 0.0
     parked: bool = False
     importance: float = 0.0
     usefulness: float = 0.0
+    described_rate: float = 0.0
 
     @property
     def next_visit(self) -> float | None:
         """By the schedule; a retry or a request may come first."""
         return self.read_at + self.plan.period if self.plan.period and not self.parked else None
+
+    @property
+    def is_described(self) -> bool:
+        """The graph of pages has about the rate that is known now. An unchanged visit moves it a little, and so does
+        not make the description wrong."""
+        rate, described = self.plan.changes_per_second, self.described_rate
+        return described / _SAME_RATE < rate < described * _SAME_RATE or rate == described
 
     @property
     def is_dead(self) -> bool:

@@ -1,6 +1,7 @@
 """Settings from files, environment and flags, each value with its origin.
 
-Precedence: flags > environment > `./quadloom.toml` (or --config) > `~/.config/quadloom/config.toml` > defaults.
+Precedence: flags > environment > `./quadloom.toml` (or --config) > `~/.config/quadloom/config.toml` > what all machines
+of a cluster share > defaults.
 This is the only module that reads the environment. An unknown key is an error that names the closest known one,
 because a misspelt limit that is silently ignored is worse than no limit.
 """
@@ -26,6 +27,7 @@ from quadloom.settings.tree import (
     Settings,
     SiteSettings,
     TopicSettings,
+    without_password,
 )
 
 PREFIX = "QUADLOOM_"
@@ -57,8 +59,10 @@ def load(
     environ: Mapping[str, str] | None = None,
     overrides: Mapping[str, Value] | None = None,
     directory: Path | None = None,
+    shared: Tree | None = None,
 ) -> LoadedSettings:
-    """Read all sources. `overrides` maps dotted names (`crawl.max_pages`) to values given as flags.
+    """Read all sources. `overrides` maps dotted names (`crawl.max_pages`) to values given as flags. `shared`: settings
+    that all machines of a cluster share; everything but a default comes before them.
 
     Raises `SettingsError` for a missing file, damaged TOML, unknown keys, values of the wrong type, and values that
     contradict each other.
@@ -66,6 +70,9 @@ def load(
     environ = os.environ if environ is None else environ
     tree: Tree = {}
     origins: dict[str, str] = {}
+    if shared is not None:
+        _check_tree(shared, "shared settings of the cluster")
+        _merge(tree, origins, shared, "shared settings of the cluster")
     for path in _files(config, environ, directory):
         _merge(tree, origins, _read(path), str(path))
     for name, raw in sorted(environ.items()):
@@ -189,13 +196,35 @@ def _read(path: Path) -> Tree:
         ) from None
     except OSError as error:
         raise SettingsError(f"cannot read {path}: {error.strerror}", hint="check the file's permissions") from None
+    _check_tree(tree, str(path))
+    return tree
+
+
+def shareable(path: Path) -> Tree:
+    """The content of a configuration file, to be shared by all machines: without the address of the database, which
+    each needs to find it. Raises `SettingsError` for a value with a password, and for a file that is not valid."""
+    load(config=path, environ={}, directory=path.parent)
+    tree = _read(path)
+    stores = tree.get("stores")
+    if isinstance(stores, dict):
+        stores.pop("frontier", None)
+    for section, content in tree.items():
+        for key, value in content.items() if isinstance(content, dict) else ():
+            if isinstance(value, str) and without_password(value) != value:
+                raise SettingsError(
+                    f"{section}.{key} has a password, which must not be shared",
+                    hint="leave it out of the address, and give it to each machine by its environment",
+                )
+    return tree
+
+
+def _check_tree(tree: Tree, origin: str) -> None:
     for section, content in tree.items():
         if isinstance(content, dict):
             for key in content:
-                _check_known(f"{section}.{key}", str(path))
+                _check_known(f"{section}.{key}", origin)
         else:
-            _check_known(section, str(path))
-    return tree
+            _check_known(section, origin)
 
 
 def _known() -> set[str]:

@@ -58,7 +58,14 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         _doc(f"link strategies: {', '.join(STRATEGY_NAMES)}, or a path to a .rq file"),
     ] = msgspec.field(default_factory=lambda: ["all"])
     skip_types: Annotated[
-        list[str], _doc("globs of media types whose bodies are not read, besides audio, video, fonts and installers")
+        list[str],
+        _doc("globs of media types whose bodies are not read, besides pictures, audio, video, fonts and installers"),
+    ] = []
+    read_types: Annotated[
+        list[str],
+        _doc(
+            "globs of media types whose bodies are read although they are not by default, such as image/* for a plug-in"
+        ),
     ] = []
     sitemaps: Annotated[bool, _doc("read the sitemaps named in robots.txt")] = True
     transport: Annotated[
@@ -68,6 +75,14 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
             " the newest response of each URL, or with `?until=2026-01-31` the newest at that time; nobody is asked"
         ),
     ] = "http:"
+    browser: Annotated[
+        Literal["never", "auto", "always"],
+        _doc(
+            "run the scripts of HTML pages in Chromium: never; only of pages that are empty without them; of all."
+            " Needs the extra `browser`, and about a second of CPU for each such page"
+        ),
+    ] = "never"
+    browser_path: Annotated[str, _doc("the Chromium to run; empty = the one on the path")] = ""
     user_agent: Annotated[str, _doc("product token, sent to servers and looked up in robots.txt")] = "Quadloom"
     workers: Annotated[int, _doc("transform processes, 0 = one less than there are cores, at least one"), _FROM_0] = 0
     batch: Annotated[int, _doc("most pages written in one transaction"), _FROM_1] = 128
@@ -144,13 +159,38 @@ class LimitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     robots_bytes: Annotated[Bytes, _doc("bytes of a robots.txt that are read; the rest is ignored"), _FROM_1] = (
         500 * 1024
     )
-    transform_seconds: Annotated[Seconds, _doc("detecting and transforming one page, wall-clock seconds"), _ABOVE_0] = (
-        10.0
-    )
+    render_seconds: Annotated[Seconds, _doc("running the scripts of one page, seconds"), _ABOVE_0] = 20.0
+    render_requests: Annotated[int, _doc("requests of the scripts of one page"), _FROM_0] = 60
+    render_bytes: Annotated[Bytes, _doc("bytes that the scripts of one page may request"), _FROM_1] = 20 * 1024 * 1024
+    transform_seconds: Annotated[
+        Seconds,
+        _doc("detecting and transforming one page, seconds; waiting for a processor is not counted"),
+        _ABOVE_0,
+    ] = 10.0
     transform_bytes: Annotated[Bytes, _doc("memory of a transform process, bytes"), _FROM_1] = 768 * 1024 * 1024
     quads_per_page: Annotated[
         int, _doc("statements stored per page; more than that is reported as a finding"), _FROM_0
     ] = 200_000
+    quad_bytes_per_page: Annotated[
+        Bytes, _doc("statements stored per page, bytes; what is left out is reported as a finding"), _FROM_1
+    ] = 96 * 1024 * 1024
+    amplification: Annotated[
+        float,
+        _doc("statements of a page, beyond the first 8 MiB: at most this many times the bytes of its document"),
+        _ABOVE_0,
+    ] = 30.0
+    long_terms_per_page: Annotated[
+        int, _doc("different names and values of more than 1,024 characters per page"), _FROM_0
+    ] = 5_000
+    iri_chars: Annotated[int, _doc("length of an IRI; statements with a longer one are left out"), _FROM_1] = 8192
+    quads_per_host: Annotated[
+        int,
+        _doc("statements stored per host, 0 = no limit; larger pages use up crawl.max_pages_per_host faster"),
+        _FROM_0,
+    ] = 50_000_000
+    quad_bytes_per_host: Annotated[
+        Bytes, _doc("the same for the bytes of all statements of a host, 0 = no limit"), _FROM_0
+    ] = 8 * 1024 * 1024 * 1024
     links_per_page: Annotated[int, _doc("links stored per page"), _FROM_0] = 20_000
     text_chars: Annotated[int, _doc("main text stored per page, characters"), _FROM_0] = 500_000
     literal_chars: Annotated[
@@ -256,6 +296,10 @@ class IndexSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         bool,
         _doc("store importance, usefulness, change rate and next visit of pages in the graph `urn:quadloom:pages`"),
     ] = True
+    visits: Annotated[
+        bool,
+        _doc("store headers, failures, denials and redirects of every visited URL in the graph `urn:quadloom:visits`"),
+    ] = False
     retention: Annotated[
         Length,
         _doc("how long superseded visits stay in the archive before `quadloom prune` removes them; `forever` = always"),
@@ -286,6 +330,10 @@ class TransformSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         list[str], _doc("GRDDL transformations that may run: URL globs or sha256:… of the file")
     ] = []
     generic_xml: Annotated[bool, _doc("map XML without a stylesheet of its own to RDF generically")] = True
+    schemas: Annotated[
+        str,
+        _doc("folder of DTD, XSD and RelaxNG files against which XML is validated; `quadloom schemas add` fills it"),
+    ] = ""
     vocabulary_expansion: Annotated[bool, _doc("expand RDFa vocabularies")] = False
 
 
@@ -305,7 +353,7 @@ class AuditSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     ignore: Annotated[list[str], _doc("codes of findings that are not reported by these checks")] = []
     places: Annotated[
         Literal["defects", "all"],
-        _doc("line and column: on pages that have an error or a warning, or for remarks too; `inspect` always has all"),
+        _doc("which findings get line and column: errors and warnings, or remarks too; `inspect` always has all"),
     ] = "defects"
 
 
@@ -349,6 +397,11 @@ class TopicSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         list[str], _doc("globs of hosts that provide the search of other sites and may be asked, such as *.algolia.net")
     ] = []
     home_pages_only: Annotated[bool, _doc("take only home pages from web search results, as Liu and Agah did")] = False
+    share: Annotated[
+        float,
+        _doc("most of freshness.bandwidth that a crawl without an end spends on watched topics (`topic --every`)"),
+        _SHARE,
+    ] = 0.1
     channel_ttl: Annotated[Length, _doc("how long the way to search a site is remembered")] = "30d"
 
 
@@ -454,10 +507,20 @@ class WebSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = 30.0
 
 
+OWN_PER_SITE = 16  # requests at the same time to a host of the user's own
+
+
 class SiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Exceptions for hosts that match a glob; everything not given stays as above."""
 
     match: Annotated[str, _doc("glob over host names")]
+    own: Annotated[
+        bool,
+        _doc(
+            "a host of your own: no pauses, not even its Crawl-delay, and 16 requests at the same time; `delay` and "
+            "`per_site` of this table still hold, and so does the rest of robots.txt"
+        ),
+    ] = False
     delay: Annotated[Annotated[float, _FROM_0] | None, _doc("seconds between two requests")] = None
     per_site: Annotated[Annotated[int, _FROM_1] | None, _doc("requests at the same time")] = None
     max_pages: Annotated[Annotated[int, _FROM_0] | None, _doc("most pages, 0 = no limit")] = None

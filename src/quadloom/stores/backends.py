@@ -1,7 +1,7 @@
 """Which backend serves which seam, by the scheme of its URL in `[stores]`. The only place that names backends.
 
 A new backend is a line here and a class that passes the seam's contract suite: the pipeline does not know which one it
-has.
+has. A backend for many machines is imported when it is chosen.
 """
 
 from __future__ import annotations
@@ -12,13 +12,7 @@ from pathlib import Path
 
 from quadloom.errors import SettingsError
 from quadloom.settings import Settings
-from quadloom.stores.archive.s3 import S3Archive
-from quadloom.stores.archive.s3_bucket import S3Bucket, address_of
-from quadloom.stores.archive.shared import SharedWarcArchive
 from quadloom.stores.archive.warc import WarcArchive
-from quadloom.stores.postgres.database import PostgresDatabase
-from quadloom.stores.postgres.state import ClusterState, database_url
-from quadloom.stores.postgres.text import PostgresText
 from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.protocols.state import State
@@ -36,6 +30,8 @@ from quadloom.stores.text.tantivy import TantivyText
 def _warc(folder: Path, settings: Settings, writable: bool) -> Archive:
     shared = settings.stores.archive.partition(":")[2].removeprefix("//")
     if shared:
+        from quadloom.stores.archive.shared import SharedWarcArchive
+
         writer = worker_name(folder.parent) if writable else ""
         return SharedWarcArchive(Path(shared), writer, file_bytes=settings.stores.archive_file_bytes)
     further = (Path(name) for name in settings.stores.directories)
@@ -43,6 +39,9 @@ def _warc(folder: Path, settings: Settings, writable: bool) -> Archive:
 
 
 def _s3(folder: Path, settings: Settings, writable: bool) -> Archive:
+    from quadloom.stores.archive.s3 import S3Archive
+    from quadloom.stores.archive.s3_bucket import S3Bucket, address_of
+
     return S3Archive(
         S3Bucket(address_of(settings)),
         folder,
@@ -69,9 +68,19 @@ def _tantivy(folder: Path, settings: Settings, writable: bool) -> TextIndex:
 
 
 def _postgres_text(_folder: Path, settings: Settings, writable: bool) -> TextIndex:
+    from quadloom.stores.postgres.database import PostgresDatabase
+    from quadloom.stores.postgres.state import database_url
+    from quadloom.stores.postgres.text import PostgresText
+
     address = database_url(settings)
     database = PostgresDatabase.open(address) if writable else PostgresDatabase.read_only(address)
     return PostgresText(database, _synonyms(settings))
+
+
+def _cluster(path: Path, settings: Settings, writable: bool, fetches: bool) -> State:
+    from quadloom.stores.postgres.state import ClusterState
+
+    return ClusterState(path, settings, writable, fetches)
 
 
 def _synonyms(settings: Settings) -> Synonyms:
@@ -92,7 +101,7 @@ TEXT_INDEXES: dict[str, Callable[[Path, Settings, bool], TextIndex]] = {
 _FOLDERS = ("oxigraph", "tantivy", "embedded")  # may name their folder, see `Places` in `quadloom.stores.stores`
 REMOTE = frozenset(("s3", "sparql+http", "sparql+https"))  # take an address
 # Frontier and catalog share a database, so that a settlement is one transaction.
-STATES: dict[str, Callable[[Path, Settings, bool, bool], State]] = {"sqlite": EmbeddedState, "postgresql": ClusterState}
+STATES: dict[str, Callable[[Path, Settings, bool, bool], State]] = {"sqlite": EmbeddedState, "postgresql": _cluster}
 
 
 def open_archive(folder: Path, settings: Settings, *, writable: bool) -> Archive:

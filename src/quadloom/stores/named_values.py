@@ -44,16 +44,22 @@ class ValueEntry(NamedTuple):
 
 _ENTRIES = (
     ValueEntry("seeds", "json", "URLs that the crawl was started with, in order"),
+    ValueEntry("settings", "json", "settings that all machines of a cluster share, as in a configuration file"),
     ValueEntry("contact", "text", "address that the user agent names, as given on the command line"),
     ValueEntry("scope", "json", "rules of the scope that were added to those of the configuration"),
     ValueEntry("scope-judged-by", "bytes", "the scope that was last applied to everything queued"),
     ValueEntry("subscriptions", "json", "all subscriptions"),
+    ValueEntry("published", "json", "URLs that entitled owners published, the newest first"),
     ValueEntry("standing:", "msgpack", "last result rows of a standing query, by subscription"),
     ValueEntry("standing-trouble:", "msgpack", "why a standing query has failed since, by subscription"),
     ValueEntry("websub:", "json", "a subscription to a WebSub hub, by its id"),
     ValueEntry("channel:", "msgpack", "how a site can be searched, by host"),
     ValueEntry("topic:", "json", "report of a topic's last crawl, by the name of its graph"),
+    ValueEntry(
+        "watched-topic:", "msgpack", "a topic that a crawl without an end looks for again and again, by its name"
+    ),
     ValueEntry("query:", "json", "a saved SPARQL query with its title and description, by name"),
+    ValueEntry("run:", "json", "one crawl of this warehouse: begin, end, counts and pace, by the time of its begin"),
     ValueEntry("woven-again-at", "text", "time of the last replay or rebuild, unix seconds"),
     ValueEntry("statistics", "msgpack", "counts of classes and properties of all indexed pages", True),
     ValueEntry("statistics-open", "text", "1 while a crawl runs; left over from one that did not end cleanly", True),
@@ -139,6 +145,23 @@ class NamedValue(_Codec[T]):
     def put(self, catalog: Catalog, value: T | None) -> None:
         """Write the value; None removes it. Durable on return, or with the enclosing transaction."""
         catalog.put(self.entry.name, None if value is None else self.encode(value))
+
+    def get_all(self, catalog: Catalog) -> list[T]:
+        """The values of all workers, if each has its own; else the one value, if there is one."""
+        stored = [catalog.get(name) for name in self._of_workers(catalog)] or [catalog.get(self.entry.name)]
+        return [self.decode(data) for data in stored if data is not None]
+
+    def put_encoded_for_all(self, catalog: Catalog, data: bytes) -> None:
+        """`put_encoded`, and remove those of other workers: this one covers what they did."""
+        with catalog.transaction():
+            for name in self._of_workers(catalog):
+                catalog.put(name, None)
+            catalog.put(self.entry.name, data)
+
+    def _of_workers(self, catalog: Catalog) -> list[str]:
+        if not self.entry.per_worker:
+            return []
+        return [name for name in catalog.names("worker:") if name.split(":", 2)[2] == self.entry.name]
 
     def put_encoded(self, catalog: Catalog, data: bytes | None) -> None:
         """`put` of what `encode` made, perhaps in another thread."""

@@ -19,6 +19,7 @@ import msgspec
 
 from quadloom.errors import SettingsError, StoreError
 from quadloom.model.phase import ALL_PHASES, PhaseName
+from quadloom.process.limits import return_freed_memory
 from quadloom.settings import Settings
 from quadloom.stores.backends import local_indexes, open_archive, open_quads, open_state, open_text, query_source
 from quadloom.stores.protocols.archive import Archive
@@ -130,6 +131,8 @@ def open_stores(
     the frontier admits URLs. To write, the caller holds the `WarehouseLock`. `repairing`: an index that is missing
     although pages were read begins empty, to be rebuilt; otherwise `StoreError` is raised. `phases`: only the stores
     that these write are opened for writing."""
+    if writable:
+        return_freed_memory()
     places = places_of(path, settings)
     fetches, indexes_them = writable and "fetch" in phases, writable and "index" in phases
     with ExitStack() as closing:

@@ -10,9 +10,10 @@ from xml.sax.saxutils import escape, quoteattr
 
 import msgspec
 
+from quadloom.asking.changes.readable_changes import readable
 from quadloom.subscriptions.deliver import NoticeMessage
 
-_LINES = 50  # statements shown in an entry
+_LINES = 12  # changes shown in an entry
 _UNPRINTABLE = dict.fromkeys([*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF, *range(0xD800, 0xE000)], "\ufffd")
 
 
@@ -31,8 +32,9 @@ def atom(messages: Sequence[NoticeMessage], *, title: str, self_url: str, update
 
 def _entry(message: NoticeMessage, self_url: str) -> str:
     subject = message.title or message.url or message.name or message.subscription
-    lines = [f"- {line}" for line in message.removed[:_LINES]] + [f"+ {line}" for line in message.added[:_LINES]]
-    hidden = len(message.added) + len(message.removed) + message.more - len(lines)
+    changes = readable(message.added, message.removed)
+    lines = [str(change) for change in changes[:_LINES]]
+    hidden = len(changes) + message.more - len(lines)
     if hidden > 0:
         lines.append(f"… and {hidden} more")
     link = f"<link href={_attribute(message.url)}/>" if message.url else ""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from quadloom.asking import versions
+from quadloom.asking.changes import versions
 from quadloom.errors import ArchiveDamaged
 from quadloom.ingest.hooks import SettleBatch
 from quadloom.model.notice import Notice, NoticeKind
@@ -61,6 +61,12 @@ class ChangeNotifier:
     def reload(self) -> None:
         """Subscriptions were added or removed."""
         self.interests = Interests(read_subscriptions(self._catalog))
+
+    def reload_if_changed(self) -> None:
+        """Another machine may have added or removed some."""
+        now = read_subscriptions(self._catalog)
+        if now != list(self.interests.subscriptions):
+            self.interests = Interests(now)
 
     def notices(
         self,

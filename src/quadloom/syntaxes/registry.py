@@ -19,7 +19,6 @@ import re2
 from lxml import etree
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from quadloom.errors import SyntaxInvalid
 from quadloom.model.document import Document, Kind
 from quadloom.model.finding import Finding, Severity
 from quadloom.model.link import Link
@@ -28,8 +27,9 @@ from quadloom.settings import Settings
 from quadloom.syntaxes.charset import charset_of, decode, utf8
 from quadloom.syntaxes.html.tree import COMMENT, tag_ids, tame
 from quadloom.syntaxes.html.xhtml import as_xhtml
-from quadloom.syntaxes.sink import Sink
+from quadloom.syntaxes.sink import Sink, sink_limits
 from quadloom.syntaxes.sniffing import xml_root
+from quadloom.syntaxes.xml.document_type import document_type, parse_xml
 
 Loader = Callable[[str], bytes]
 """Returns the bytes at a URL (a JSON-LD context, a transformation) or raises `SyntaxInvalid`. Its maker limits time and
@@ -111,6 +111,7 @@ class Context:
         "links",
         "loader",
         "settings",
+        "shared",
         "signs",
         "sink",
         "url",
@@ -136,13 +137,14 @@ class Context:
         self.settings = settings
         self.headers = tuple(headers)
         self.loader = loader
-        self.sink = Sink(settings.limits.quads_per_page, url)
+        self.sink = Sink(sink_limits(settings.limits, len(body)), url)
         self.links: list[Link] = []
         self.link_texts: list[str] = []  # of the `<a>` elements, in document order; empty if it is no link
         self.last_steps: list[Callable[[Context], None]] = []  # run after all extractors: they may change the tree
         self.findings: list[Finding] = []
         self.facts = Facts()
         self.signs: frozenset[bytes] = frozenset()  # patterns of the extractors' signs that the body matches
+        self.shared: dict[str, object] = {}  # by syntax: what its extractor keeps for those that find its places
         self._utf8 = utf8
         self._source: bytes | None = None
         self._nodes: Nodes | None = None
@@ -204,8 +206,22 @@ class Context:
     def root(self) -> etree._Element:
         """The root of the XML tree. Raises `SyntaxInvalid` with line and column if the body is not well-formed."""
         if self._root is None:
-            self._root = _parse_xml(self.utf8)
+            self._root = parse_xml(self.utf8)
+            self._note_external_entities()
         return self._root
+
+    def _note_external_entities(self) -> None:
+        """Entities of other documents are not read; the text lacks what they stand for."""
+        if b"<!ENTITY" not in self.utf8:
+            return
+        missing = [one for one in document_type(self.utf8).entities if not one.is_parameter]
+        if missing:
+            self.find(
+                "xml-external-entity",
+                "not read: " + ", ".join(f"&{one.name}; ({one.system})" for one in missing),
+                syntax="xml",
+                advice="put the text into the document itself; external entities are not loaded",
+            )
 
     @property
     def xhtml(self) -> etree._Element:
@@ -328,21 +344,6 @@ class Registry:
         return tuple(dict.fromkeys(extractor.syntax for row in self._table.values() for extractor in row))
 
 
-def _parse_xml(source: bytes) -> etree._Element:
-    # No entities, no DTD, no network, no huge trees: XML from the web can otherwise expand to gigabytes (XXE, bombs).
-    parser = etree.XMLParser(
-        resolve_entities=False, load_dtd=False, no_network=True, huge_tree=False, encoding="utf-8", collect_ids=False
-    )
-    try:
-        root = etree.fromstring(source.lstrip(), parser)
-    except etree.XMLSyntaxError as error:
-        line, column = error.position
-        raise SyntaxInvalid(f"not well-formed: {error.msg}", code="xml", line=line or 0, column=column or 0) from error
-    if root is None:
-        raise SyntaxInvalid("no root element", code="xml")
-    return root
-
-
 _NONE: frozenset[bytes] = frozenset()
 
 
@@ -388,6 +389,10 @@ class Positions:
     def at(self, offset: int) -> tuple[int, int]:
         """Line and column of a byte offset."""
         if self._lines is None:
+            if b"\r" not in self._source:
+                begin = self._source.rfind(b"\n", 0, offset) + 1
+                column = len(self._source[begin:offset].decode("utf-8", "replace")) + 1
+                return self._source.count(b"\n", 0, begin) + 1, column
             self._lines = [0, *accumulate(map(len, self._source.splitlines(keepends=True)))]
             if not self._source.endswith((b"\n", b"\r")):
                 self._lines.pop()  # the end of the source begins no line

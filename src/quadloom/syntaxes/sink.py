@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from quadloom.settings import LimitSettings
 
 # A line of N-Quads as our parsers write it: subject and predicate without spaces, then the object, then maybe a graph.
 # Only U+0020 ends a term: RFC 3987 allows other white space in an IRI, such as U+3000. Literals are read by possessive
@@ -16,6 +20,29 @@ _LINE = re.compile(
 # Characters of all statements with their graph. A page of 250 KB can state 100 KB of text by 10,000 names, or use a
 # prefix of 100 KB as often, without exceeding the limit on statements. The largest body of ordinary RDF needs half.
 MAX_CHARACTERS = 96 << 20
+# Below this, the size of the document does not matter: lists in Turtle grow a hundredfold, and are small.
+_FREE_CHARACTERS = 8 << 20
+_LONG = 1024  # characters of a term from which it counts as long: a store keeps each distinct one in full
+
+
+class SinkLimits(NamedTuple):
+    """What one page may state. `characters`: of all statements; `long_terms`: distinct terms above 1,024 characters;
+    `iri`: characters of an IRI."""
+
+    statements: int = 200_000
+    characters: int = MAX_CHARACTERS
+    long_terms: int = 5_000
+    iri: int = 8_192
+
+
+_DEFAULTS = SinkLimits()
+
+
+def sink_limits(limits: LimitSettings, document_bytes: int) -> SinkLimits:
+    """The limits for a document of this size."""
+    by_size = max(_FREE_CHARACTERS, int(document_bytes * limits.amplification))
+    characters = min(limits.quad_bytes_per_page, by_size)
+    return SinkLimits(limits.quads_per_page, characters, limits.long_terms_per_page, limits.iri_chars)
 
 
 class Sink:
@@ -25,20 +52,30 @@ class Sink:
     Statements of a document's own named graphs (TriG, N-Quads, JSON-LD) keep their graph; see `pour`.
     """
 
-    __slots__ = ("_blanks", "_each", "_limit", "_lines", "_named", "_room", "overflow")
+    __slots__ = (
+        "_blanks", "_each", "_limit", "_limits", "_lines", "_long", "_long_size", "_named", "_room", "long_iris",
+        "overflow",
+    )  # fmt: skip
 
-    def __init__(self, limit: int = 200_000, graph: str = "") -> None:
+    def __init__(self, limits: SinkLimits = _DEFAULTS, graph: str = "") -> None:
         self._lines: dict[str, None] = {}
         self._named: dict[str, None] = {}
         self._blanks = 0
-        self._limit = limit
-        self._room = MAX_CHARACTERS
+        self._limits = limits
+        self._limit = limits.statements
+        self._room = limits.characters
         self._each = len(graph) + 8
-        self.overflow = 0  # statements dropped because of the limit; the caller makes a Finding of it
+        self._long_size = self._each + _LONG
+        self._long: set[int] = set()  # hashes of the long terms
+        # Statements that were left out; the caller makes a Finding of each.
+        self.overflow = 0
+        self.long_iris = 0
 
     def add(self, subject: str, predicate: str, obj: str) -> None:
         size = len(subject) + len(predicate) + len(obj) + self._each
         if len(self._lines) < self._limit and size <= self._room:
+            if size > self._long_size and not self._takes((subject, predicate, obj)):
+                return
             self._room -= size
             self._lines[f"{subject} {predicate} {obj}"] = None
         else:
@@ -50,6 +87,8 @@ class Sink:
             match = _LINE.match(line)
             if match is None:
                 continue
+            if len(line) > _LONG and not self._takes(match.group(1).split(" ", 2)):
+                continue
             self._room -= len(line) + self._each
             if len(self) >= self._limit or self._room < 0:
                 self.overflow += 1
@@ -57,6 +96,20 @@ class Sink:
                 self._named[match.group(1) + match.group(2)] = None
             else:
                 self._lines[match.group(1)] = None
+
+    def _takes(self, terms: Sequence[str]) -> bool:
+        """Whether a statement with these terms is within the limits of long terms; if not, it is counted."""
+        for term in terms:
+            if len(term) > _LONG:
+                if term[0] == "<" and len(term) - 2 > self._limits.iri:
+                    self.long_iris += 1
+                    return False
+                self._long.add(hash(term))
+                if len(self._long) > self._limits.long_terms:
+                    self._long.discard(hash(term))
+                    self.overflow += 1
+                    return False
+        return True
 
     def blank(self) -> str:
         """A new blank node label, unique in this sink."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import parse_qsl, urlsplit
 
+import lxml.etree
 import lxml.html
 import msgspec
 
@@ -17,6 +18,14 @@ _SPACE = re.compile(r"\s+")
 _DIGITS = re.compile(r"\d+")
 _BLOCK_CHARS = 1200  # a longer block is not a single result
 _SKIP = frozenset(("script", "style", "noscript", "template"))
+_NO_PAGES = re.compile(
+    r"(?i)\.(jpe?g|jpe|png|gif|webp|avif|bmp|ico|tiff?|heic|psd|mp3|m4a|ogg|oga|opus|wav|flac|aac|mp4|m4v|mov|avi|mkv|webm|"
+    r"wmv|mpe?g|zip|t?gz|bz2|xz|7z|rar|tar|exe|msi|dmg|iso|apk|deb|rpm|jar|woff2?|ttf|otf|eot|css|js|map|swf)$"
+)
+_INLINE = frozenset(
+    ("b", "strong", "i", "em", "span", "font", "small", "big", "mark", "u", "s", "sub", "sup", "code", "q", "var",
+     "data", "time", "output", "bdi", "bdo", "abbr", "cite", "samp", "kbd", "tt", "label")
+)  # fmt: skip
 
 
 class Anchor(msgspec.Struct, frozen=True):
@@ -143,16 +152,30 @@ def _block_text(
 def _texts(tree: lxml.html.HtmlElement) -> tuple[tuple[str, ...], tuple[str, ...]]:
     parts: list[str] = []
     lines: list[str] = []
+    line: list[str] = []
     body = tree.find("body")
-    for node in (body if body is not None else tree).iter():
-        inside = isinstance(node.tag, str) and node.tag not in _SKIP
-        for text in ((node.text if inside else None), node.tail):
-            if text and not text.isspace():
-                folded = _folded(text)
-                parts.append(folded)
-                if len(folded) < 120 and node.tag not in ("a", "option"):
-                    lines.append(folded)
+    top = body if body is not None else tree
+    for event, node in lxml.etree.iterwalk(top, events=("start", "end", "comment", "pi")):
+        tag = node.tag if isinstance(node.tag, str) else ""
+        if tag and tag not in _INLINE:
+            _end_line(line, lines)
+        text = node.tail if event != "start" else (None if tag in _SKIP else node.text)
+        if text and not text.isspace():
+            folded = _folded(text)
+            parts.append(folded)
+            if event != "start" or tag not in ("a", "option"):
+                line.append(folded)
+    _end_line(line, lines)
     return tuple(parts[:5000]), tuple(lines[:2000])
+
+
+def _end_line(line: list[str], lines: list[str]) -> None:
+    """A line is what a reader sees in a row: "<b>77</b> results" is one."""
+    if line:
+        whole = " ".join(line)
+        if len(whole) < 120:
+            lines.append(whole)
+        line.clear()
 
 
 def unwrapped(url: str) -> str:
@@ -165,6 +188,11 @@ def unwrapped(url: str) -> str:
             if target is not None and site_of(host_of(target)) == site_of(host_of(url)):
                 return target
     return url
+
+
+def is_page(url: str) -> bool:
+    """False if the suffix of the path says that there is no text to judge: a picture, sound, film, archive, program."""
+    return not _NO_PAGES.search(urlsplit(url).path)
 
 
 def shape_of(url: str) -> str:

@@ -18,7 +18,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from quadloom.topical.access import Access, RequestSequence, SiteRequest
-from quadloom.topical.run import RELEVANT, FoundDocument, TopicalRun
+from quadloom.topical.run import RELEVANT, FoundDocument, KnownPages, TopicalRun
 from quadloom.topical.search.channels import SearchChannel
 from quadloom.topical.search.engines import SearchLead
 from quadloom.topical.sites import SeedSite
@@ -35,11 +35,17 @@ class TopicalStrategy(Protocol):
 
     name: str
 
+    def waiting(self) -> KnownPages:
+        """Pages that it knows and has not fetched."""
+        ...
+
     def next(self, busy: set[str]) -> tuple[str, RequestSequence[None]] | None: ...
 
 
 class TopicReport(msgspec.Struct, frozen=True):
-    """The outcome. `harvest`: relevant among fetched documents, as in the paper; `per_request`: among all requests."""
+    """The outcome. `harvest`: relevant among fetched documents, as in the paper; `per_request`: among all requests.
+    `waiting`: what was known and not fetched. How many relevant pages nobody has shown cannot be told from within a
+    crawl: results of searches are no random sample, so there is no estimate of recall."""
 
     strategy: str
     requests: int
@@ -47,7 +53,7 @@ class TopicReport(msgspec.Struct, frozen=True):
     relevant: int
     harvest: float
     per_request: float
-    recall_estimate: float
+    waiting: KnownPages
     purposes: dict[str, int]
     found: tuple[FoundDocument, ...]
     refused: dict[str, int] = {}  # requests that robots.txt, scope or pace did not allow
@@ -103,10 +109,10 @@ def run_strategy(
             except StopIteration:
                 del active[host]
         progress(run)
-    return report(strategy.name, run)
+    return report(strategy.name, run, strategy.waiting())
 
 
-def report(name: str, run: TopicalRun) -> TopicReport:
+def report(name: str, run: TopicalRun, waiting: KnownPages) -> TopicReport:
     """The report of a finished run."""
     documents = len(run.found)
     relevant = sum(found.verdict >= RELEVANT and not found.copy for found in run.found)
@@ -117,7 +123,7 @@ def report(name: str, run: TopicalRun) -> TopicReport:
         relevant=relevant,
         harvest=round(relevant / documents, 4) if documents else 0.0,
         per_request=round(relevant / run.spent, 4) if run.spent else 0.0,
-        recall_estimate=round(run.recall_estimate(), 4),
+        waiting=waiting,
         purposes=dict(sorted(run.purposes.items())),
         found=tuple(run.report_found()),
     )

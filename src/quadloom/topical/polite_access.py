@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from glob import escape
 from random import Random
+from typing import Protocol
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -30,11 +31,12 @@ from quadloom.model.url import Url, canonical, fingerprint, host_of, resolve, si
 from quadloom.model.visit import Visit
 from quadloom.scheduling.scope import KEPT_DEPTH
 from quadloom.settings import Settings, SiteSettings
-from quadloom.stores.protocols.frontier import Frontier, HostRow, ScopeRules
+from quadloom.stores.protocols.frontier import HostRow, ScopeRules
 from quadloom.topical.access import Purpose, SiteRequest, SiteResponse
 
 ACCEPT = "text/html, application/xhtml+xml, application/json;q=0.9, application/rss+xml;q=0.9, */*;q=0.1"
 _HOPS = 5
+_RETRY = 0.02  # seconds between two looks at a host that is busy
 _KEPT: frozenset[Purpose] = frozenset(("page", "home"))  # home pages, too: they say what a site is about
 
 
@@ -49,15 +51,30 @@ class FetchedPage(msgspec.Struct, frozen=True):
 class _Exchange:
     """One request and its hops so far; `response` stays None if it was refused or failed."""
 
-    __slots__ = ("done", "hops", "method", "request", "response", "url")
+    __slots__ = ("done", "hops", "latest", "method", "request", "response", "url")
 
     def __init__(self, request: SiteRequest) -> None:
         self.request = request
         self.url = request.url
         self.method = request.method
         self.hops = 0
+        self.latest = 0.0  # when it must be sent
         self.done = False
         self.response: SiteResponse | None = None
+
+
+class HostClocks(Protocol):
+    """What a `Frontier` knows about hosts, without its queue."""
+
+    def host(self, host: str) -> HostRow | None: ...
+
+    def put_host(self, row: HostRow) -> None: ...
+
+    def block(self, host: str, until: float, reason: str) -> None: ...
+
+    def reserve(self, host: str, now: float) -> float | None: ...
+
+    def free(self, host: str, next_at: float, now: float) -> None: ...
 
 
 class PoliteAccess:
@@ -69,7 +86,7 @@ class PoliteAccess:
     def __init__(
         self,
         settings: Settings,
-        frontier: Frontier,
+        frontier: HostClocks,
         scope: ScopeRules,
         keep: Callable[[FetchedPage], None],
         *,
@@ -77,8 +94,11 @@ class PoliteAccess:
         clock: Callable[[], float] = time.time,
         random: Random | None = None,
         transport: Transport | None = None,
+        throttle: Callable[[], None] = lambda: None,
     ) -> None:
-        """`transport`: another one than that of `crawl.transport`."""
+        """`transport`: another one than that of `crawl.transport`. `throttle` is called before each request, and may
+        wait."""
+        self._throttle = throttle
         self._settings = _without_robots(settings, services)
         self._services = services
         self._frontier = frontier
@@ -93,9 +113,9 @@ class PoliteAccess:
             transport=transport,
         )
         self._exchanges: dict[int, _Exchange] = {}  # in flight, by number
+        self._waiting: list[_Exchange] = []  # for a turn of their hosts
         self._sent = 0
         self._free_at: dict[str, float] = {}  # by host: when its next request may be sent
-        self._crawl_delay: dict[str, float] = {}  # by host, as its robots.txt asks
         self.refused: dict[str, int] = {}
 
     def ask(self, requests: Sequence[SiteRequest]) -> list[SiteResponse | None]:
@@ -103,7 +123,10 @@ class PoliteAccess:
         for exchange in exchanges:
             self._begin(exchange)
         while not all(exchange.done for exchange in exchanges):
-            for fetched in self._fetcher.step(1.0):
+            waiting, self._waiting = self._waiting, []
+            for exchange in waiting:
+                self._send(exchange)
+            for fetched in self._fetcher.step(_RETRY if self._waiting else 1.0):
                 self._on_result(self._exchanges.pop(fetched.visit.fingerprint), fetched)
         return [exchange.response for exchange in exchanges]
 
@@ -117,19 +140,30 @@ class PoliteAccess:
         url = Url.parse(href)
         if url.host not in self._services and self._scope.verdict(url.href, url.host, 0) is not None:
             return self._refuse(exchange, "scope")
-        now = self._clock()
-        latest = now + self._settings.crawl.max_wait
+        self._throttle()
+        exchange.latest = self._clock() + self._settings.crawl.max_wait
+        return self._send(exchange)
+
+    def _send(self, exchange: _Exchange) -> None:
+        """Send a request in the host's next turn. If the host is busy with others, it is tried again."""
+        url = Url.parse(exchange.url)
+        now, latest = self._clock(), exchange.latest
         robots, strikes = self._first_contact(url.host)
         moment = self._free_at[url.host]
-        if moment > latest:
+        turn = self._frontier.reserve(url.host, now) if moment <= latest else None
+        if turn is None and max(moment, now) <= latest:
+            self._waiting.append(exchange)
+            return None
+        if turn is None or max(moment, turn) > latest:
+            if turn is not None:
+                self._frontier.free(url.host, 0.0, now)
             return self._refuse(exchange, "pace")  # it may be asked, but waiting for it is not worth it
-        crawl_delay = self._crawl_delay[url.host]
-        pause = politeness.delay_of(0.0, crawl_delay, politeness.rules_for(url.host, self._settings))
-        self._free_at[url.host] = max(moment, now) + pause  # for requests that come before the response
         self._sent += 1
         self._exchanges[self._sent] = exchange
         deadline = latest + self._settings.limits.total_seconds
-        visit = Visit(href, url.key, url.host, self._sent, priority=2, not_before=moment, deadline=deadline)
+        visit = Visit(
+            url.href, url.key, url.host, self._sent, priority=2, not_before=max(moment, turn), deadline=deadline
+        )
         return self._fetcher.submit([visit], robots, strikes)
 
     def _first_contact(self, host: str) -> tuple[dict[str, bytes], dict[str, int]]:
@@ -138,7 +172,6 @@ class PoliteAccess:
             return {}, {}
         row = self._frontier.host(host) or HostRow(host=host, site=site_of(host))
         self._free_at[host] = max(row.next_at, row.blocked_until)
-        self._crawl_delay[host] = row.crawl_delay
         return {host: row.robots} if row.robots else {}, {host: row.failures}
 
     def _request(self, visit: Visit, not_before: float, _expires: float) -> FetchRequest:
@@ -156,6 +189,7 @@ class PoliteAccess:
         if fetched.learned is not None:
             self._store_robots(fetched.learned)
         self._free_at[host] = max(self._free_at[host], pace.next_at, pace.blocked_until)
+        self._frontier.free(host, pace.next_at, self._clock())
         if pace.blocked_until > self._clock():
             self._frontier.block(host, pace.blocked_until, pace.reason)
         if isinstance(result, Failure):
@@ -183,7 +217,6 @@ class PoliteAccess:
         return None
 
     def _store_robots(self, learned: RobotsUpdate) -> None:
-        self._crawl_delay[learned.host] = learned.crawl_delay
         old = self._frontier.host(learned.host) or HostRow(host=learned.host, site=site_of(learned.host))
         self._frontier.put_host(
             msgspec.structs.replace(

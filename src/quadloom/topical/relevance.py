@@ -17,8 +17,8 @@ from typing import Protocol
 
 import msgspec
 import numpy as np
+import scipy  # its parts load on first use: half a second that most commands need not wait
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from xxhash import xxh32_intdigest
 
 Vector = NDArray[np.float64]
@@ -204,5 +204,9 @@ def logistic(rows: Vector, labels: Vector, shares: Vector, strength: float) -> t
         gradient = np.concatenate(([error.sum()], rows.T @ error + strength * w[1:]))
         return float(value + strength / 2 * (w[1:] ** 2).sum()), gradient
 
-    w = np.asarray(minimize(loss, np.zeros(rows.shape[1] + 1), jac=True, method="L-BFGS-B", options={"maxiter": 60}).x)
+    w = np.asarray(
+        scipy.optimize.minimize(
+            loss, np.zeros(rows.shape[1] + 1), jac=True, method="L-BFGS-B", options={"maxiter": 60}
+        ).x
+    )
     return w[1:], float(w[0])

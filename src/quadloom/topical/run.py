@@ -7,7 +7,7 @@ from xxhash import xxh3_64_intdigest
 
 from quadloom.model.url import canonical, host_of, site_of
 from quadloom.topical.access import RequestSequence, SiteRequest, SiteResponse
-from quadloom.topical.anchors import Anchor, PageOutline, read_outline
+from quadloom.topical.anchors import Anchor, PageOutline, is_page, read_outline
 from quadloom.topical.relevance import Example, Judge, Relevance, Topic
 
 _MAX_TEXTS = 5000  # remembered of one site
@@ -42,6 +42,13 @@ class FoundDocument(msgspec.Struct, frozen=True):
     isolated: bool = False  # no fetched page links to it
 
 
+class KnownPages(msgspec.Struct, frozen=True):
+    """Pages that were found but not fetched. `relevant`: how many of them are on the topic, by their estimates."""
+
+    pages: int = 0
+    relevant: float = 0.0
+
+
 class TopicalRun:
     """Counts requests and collects results. `judge`: assesses documents instead of the built-in model."""
 
@@ -56,7 +63,6 @@ class TopicalRun:
         self.found: list[FoundDocument] = []
         self.linked: set[str] = set()
         self.fetched: dict[str, int] = {}  # documents by host
-        self.hits: dict[str, int] = {}  # how often each URL was seen, by key: for the recall estimate
         self._digests: dict[int, str] = {}
         self._site_texts: dict[str, set[str]] = {}
         self.relevant = 0
@@ -76,7 +82,9 @@ class TopicalRun:
         return self.fetched.get(host, 0) >= self.per_site
 
     def read(self, url: str, estimate: float, source: str, query: str = "") -> RequestSequence[AssessedDocument | None]:
-        """Fetch and assess a page; None if it could not be fetched."""
+        """Fetch and assess a page; None if it could not be fetched, or its site has given enough (`per_site`)."""
+        if self.full(host_of(url)):
+            return None
         answer = yield SiteRequest(url, purpose="page", score=estimate)
         if answer is None or not answer.good:
             return None
@@ -115,18 +123,6 @@ class TopicalRun:
         self.note_boilerplate(outline)
         return " ".join(own)
 
-    def encountered(self, key: str) -> None:
-        """Count that a query or link has shown this URL once more."""
-        self.hits[key] = self.hits.get(key, 0) + 1
-
-    def recall_estimate(self) -> float:
-        """Chao's lower bound: from relevant documents seen once and seen twice follows how many were not seen."""
-        keys = [canonical(found.url) for found in self.found if found.verdict >= RELEVANT and not found.copy]
-        once = sum(self.hits.get(key, 1) <= 1 for key in keys)
-        twice = sum(self.hits.get(key, 1) == 2 for key in keys)
-        unseen = once * once / (2 * twice) if twice else once * max(0, once - 1) / 2
-        return len(keys) / (len(keys) + unseen) if keys else 0.0
-
     def report_found(self) -> list[FoundDocument]:
         """All fetched documents, with `isolated` set."""
         return [
@@ -144,7 +140,7 @@ def article_links(outline: PageOutline, boilerplate: frozenset[str] = frozenset(
     for anchor in outline.anchors:
         if anchor.key in boilerplate or anchor.key in found or "nofollow" in anchor.rel.lower():
             continue
-        if site_of(host_of(anchor.url)) == site and anchor.key != canonical(outline.url):
+        if site_of(host_of(anchor.url)) == site and anchor.key != canonical(outline.url) and is_page(anchor.url):
             found[anchor.key] = anchor
     return list(found.values())
 

@@ -43,7 +43,7 @@ class Ratio:
 class Arm:
     """One query on one site, an arm in the sense of bandits. `terms`: its learned terms, none for the topic's words."""
 
-    __slots__ = ("done", "last_mass", "next_url", "pages", "query", "shown", "terms", "total")
+    __slots__ = ("done", "last_mass", "next_fields", "next_url", "pages", "query", "shown", "terms", "total")
 
     def __init__(self, query: str, terms: tuple[QueryTerm, ...]) -> None:
         self.query = query
@@ -52,6 +52,7 @@ class Arm:
         self.shown = 0
         self.total = -1
         self.next_url = ""
+        self.next_fields: tuple[tuple[str, str], ...] = ()
         self.last_mass = 0.0
         self.done = False
 

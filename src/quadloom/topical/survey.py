@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import NamedTuple
 
 import msgspec
 
 from quadloom.topical.access import RequestSequence
+from quadloom.topical.run import KnownPages
 from quadloom.topical.search.channels import SearchChannel, open_site
 from quadloom.topical.sites import SeedSite
 
@@ -21,6 +22,7 @@ class SurveyedSite(msgspec.Struct, frozen=True):
     channel: SearchChannel
     reached: bool
     tried: tuple[str, ...] = ()
+    category: str = ""
 
 
 class Survey:
@@ -28,8 +30,12 @@ class Survey:
 
     name = "survey"
 
-    def __init__(self, seeds: Sequence[SeedSite], random: Random, now: float) -> None:
+    def __init__(
+        self, seeds: Sequence[SeedSite], random: Random, now: float, categories: Mapping[str, str] | None = None
+    ) -> None:
+        """`categories`: by home page."""
         self._waiting = list(seeds)
+        self._categories = categories or {}
         self._nonsense = f"zq{random.getrandbits(40):x}x"
         self._now = now
         self.lines: list[SurveyedSite] = []
@@ -41,9 +47,14 @@ class Survey:
         self._waiting.remove(seed)
         return seed.host, self._open(seed)
 
+    def waiting(self) -> KnownPages:
+        return KnownPages()
+
     def _open(self, seed: SeedSite) -> RequestSequence[None]:
         opening = yield from open_site(seed.home, "information", self._nonsense, self._now)
-        self.lines.append(SurveyedSite(seed.home, opening.channel, opening.home is not None, opening.tried))
+        reached = opening.home is not None
+        category = self._categories.get(seed.home, "")
+        self.lines.append(SurveyedSite(seed.home, opening.channel, reached, opening.tried, category))
 
 
 class KindShare(NamedTuple):
@@ -59,3 +70,27 @@ def shares(lines: Sequence[SurveyedSite]) -> list[KindShare]:
     reached = [line for line in lines if line.reached]
     counts = Counter(line.channel.kind for line in reached)
     return [KindShare(kind, count, count / len(reached)) for kind, count in counts.most_common()]
+
+
+class CategoryShare(NamedTuple):
+    """A row of the paper's table 1: sites of a category that were reached, and those that can be searched."""
+
+    category: str
+    sites: int
+    searchable: int
+    share: float
+
+
+def by_category(lines: Sequence[SurveyedSite]) -> list[CategoryShare]:
+    """One row per category in the order of the sites, and one for all together if there are several."""
+    groups: dict[str, list[SurveyedSite]] = {}
+    for line in lines:
+        if line.reached:
+            groups.setdefault(line.category, []).append(line)
+    if len(groups) > 1:
+        groups["all"] = [line for group in groups.values() for line in group]
+    rows = []
+    for category, group in groups.items():
+        searchable = sum(line.channel.searchable for line in group)
+        rows.append(CategoryShare(category, len(group), searchable, searchable / len(group)))
+    return rows

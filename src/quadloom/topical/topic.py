@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
 import msgspec
@@ -15,16 +15,18 @@ from quadloom.ingest.ingest import Ingest
 from quadloom.ingest.link_queries import without_links
 from quadloom.model.quads import Quads
 from quadloom.model.url import host_matches, host_of
+from quadloom.model.visit import Visit
 from quadloom.scheduling.scope import Scope
 from quadloom.settings import Settings, length_of
 from quadloom.stores.named_values import NamedValues
 from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.stores import Stores
 from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport, make_strategy, run_strategy
 from quadloom.topical.polite_access import FetchedPage, PoliteAccess
 from quadloom.topical.relevance import Judge, Topic
 from quadloom.topical.run import RELEVANT, TopicalRun
-from quadloom.topical.search.channels import SearchChannel
+from quadloom.topical.search.channels import MOST_REQUESTS, SearchChannel
 from quadloom.topical.search.engines import SearchLead
 from quadloom.topical.sites import SeedSite
 from quadloom.topical.strategies.adaptive import Adaptive
@@ -95,9 +97,9 @@ def crawl_topic(
         ingest.close()
         if isinstance(chosen, Adaptive):
             remember_channels(stores.catalog, [site.channel for site in chosen.sites.values() if site.channel])
-        _state_scores(stores, topic, desk)
+        state_scores(stores.quads, topic, desk)
     report = msgspec.structs.replace(report, refused=dict(access.refused))
-    _remember_crawl(stores.catalog, topic, report, clock())
+    remember_crawl(stores.catalog, topic, report, clock())
     return report
 
 
@@ -106,13 +108,14 @@ def survey_sites(
     settings: Settings,
     seeds: Sequence[SeedSite],
     *,
+    categories: Mapping[str, str] | None = None,
     random: Random | None = None,
     progress: Callable[[TopicalRun], None] = lambda _desk: None,
     clock: Callable[[], float] = time.time,
 ) -> list[SurveyedSite]:
-    """Which sites have a search, and of what kind. Nothing is kept but the channels."""
-    survey = Survey(seeds, random or Random(), clock())
-    desk = TopicalRun(Topic("", ""), budget=12 * len(seeds) + 1)
+    """Which sites have a search, and of what kind. Nothing is kept but the channels. `categories`: by home page."""
+    survey = Survey(seeds, random or Random(), clock(), categories)
+    desk = TopicalRun(Topic("", ""), budget=MOST_REQUESTS * len(seeds) + 1)
     access = PoliteAccess(
         settings, stores.frontier, TopicScope(settings, seeds), lambda _brought: None, clock=clock, random=random
     )
@@ -167,13 +170,17 @@ def remember_channels(catalog: Catalog, channels: Sequence[SearchChannel]) -> No
 
 def topic_graph(topic: Topic) -> str:
     """Name of the graph that holds a topic's scores."""
-    return "urn:quadloom:topic:" + (re.sub(r"[^\w]+", "-", topic.narrow.lower()).strip("-") or "topic")
+    return f"urn:quadloom:topic:{topic_name(topic)}"
 
 
-def _remember_crawl(catalog: Catalog, topic: Topic, report: TopicReport, now: float) -> None:
+def topic_name(topic: Topic) -> str:
+    """The narrow query as a name."""
+    return re.sub(r"[^\w]+", "-", topic.narrow.lower()).strip("-") or "topic"
+
+
+def remember_crawl(catalog: Catalog, topic: Topic, report: TopicReport, now: float) -> None:
     """How the topic's last crawl went, as JSON for people: the web's page of topics shows it."""
-    graph = topic_graph(topic)
-    name = graph.rpartition(":")[2]
+    name, graph = topic_name(topic), topic_graph(topic)
     crawl = TopicCrawl(
         name=name,
         broad=topic.broad,
@@ -187,10 +194,10 @@ def _remember_crawl(catalog: Catalog, topic: Topic, report: TopicReport, now: fl
     TOPICS.put(catalog, name, crawl)
 
 
-def _state_scores(stores: Stores, topic: Topic, desk: TopicalRun) -> None:
+def state_scores(quads: QuadStore, topic: Topic, desk: TopicalRun) -> None:
     """One statement per relevant page; scores of earlier crawls of the topic stay unless assessed again."""
     graph = topic_graph(topic)
-    kept = {line.partition(" ")[0]: line for line in stores.quads.graph(graph).decode("utf-8").splitlines()}
+    kept = {line.partition(" ")[0]: line for line in quads.graph(graph).decode("utf-8").splitlines()}
     for found in desk.found:
         subject = f"<{found.url}>"
         kept.pop(subject, None)
@@ -198,12 +205,15 @@ def _state_scores(stores: Stores, topic: Topic, desk: TopicalRun) -> None:
             kept[subject] = f'{subject} <{SCORE}> "{found.verdict:.3f}"^^<{_DOUBLE}> <{graph}> .'
     lines = sorted(set(kept.values()))
     if lines:
-        stores.quads.replace(Quads.of(graph, ("\n".join(lines) + "\n").encode()))
+        quads.replace(Quads.of(graph, ("\n".join(lines) + "\n").encode()))
 
 
 def _store(ingest: Ingest, catalog: Catalog, fetched: FetchedPage) -> None:
     """A document enters the warehouse like a page of any crawl."""
-    visit, old = fetched.visit, catalog.page(fetched.visit.fingerprint)
-    if old is not None:  # its graph is replaced then, not filled
-        visit = msgspec.structs.replace(visit, known=True, depth=old.depth, via=old.via)
-    ingest.feed(visit, fetched.result, fetched.pace)
+    ingest.feed(as_known(fetched.visit, catalog), fetched.result, fetched.pace)
+
+
+def as_known(visit: Visit, catalog: Catalog) -> Visit:
+    """The visit with what the catalog knows about its page: then its graph is replaced, not filled."""
+    old = catalog.page(visit.fingerprint)
+    return visit if old is None else msgspec.structs.replace(visit, known=True, depth=old.depth, via=old.via)

@@ -2,7 +2,9 @@
 
 Each worker has a short queue of pages in its channel and answers them in order, so the page at the head is the one
 being transformed. When a worker dies, or its head takes longer than the deadline, or its memory exceeds the cap, the
-watchdog kills it, blames the head, and sets the other pages aside. A page that was blamed twice is quarantined.
+watchdog kills it, blames the head, and sets the other pages aside. A page that was blamed twice is quarantined; one
+that was blamed once and then transformed has a finding that says so. The deadline counts the time that the worker could
+use: neither its waiting for a processor, nor a pause of the whole machine (`quadloom.process.limits.TaskTime`).
 
 Threads: only the owner's thread sends. One watchdog thread receives all answers and checks deadlines, so a worker never
 blocks in send while the owner blocks in send; that deadlocked the prototype. The pages of a dead worker wait until the
@@ -27,17 +29,20 @@ import msgspec
 
 from quadloom.model import wire
 from quadloom.model.event import EventKind
+from quadloom.model.finding import Finding
 from quadloom.model.page import Page
 from quadloom.model.service import InstanceLoad
 from quadloom.model.visit import Visit
 from quadloom.process import threads
 from quadloom.process.channel import ChannelClosed, ChildProcess, ProcessHeartbeat, start
+from quadloom.process.limits import TaskTime
 from quadloom.settings import Settings
 from quadloom.workers.services.asked_pages import AskedPages
 from quadloom.workers.worker_main import ServicesWanted, WorkerAnswer, WorkerMessage, WorkerTask
 
 _DEPTH = 4  # pages queued in one worker: enough that it never waits for the owner
 _TICK = 0.2  # seconds between two checks of deadlines and memory
+_LATE = 1.0  # a check that comes later than this was held up itself: by a stopped group, or a machine that slept
 _BLAMES = 2
 _START_SECONDS = 30.0  # a loaded machine may need long to import the parsers; no page is to blame for that
 
@@ -57,13 +62,13 @@ class PoolChanged(msgspec.Struct, frozen=True):
 
 
 class _Worker:
-    __slots__ = ("child", "head_since", "name", "ready", "tasks")
+    __slots__ = ("child", "head_time", "name", "ready", "tasks")
 
     def __init__(self, child: ChildProcess, name: str) -> None:
         self.child = child
         self.name = name
         self.tasks: deque[WorkerTask] = deque()
-        self.head_since = time.monotonic()
+        self.head_time = TaskTime(child.process.pid)
         self.ready = False
 
 
@@ -88,7 +93,7 @@ class WorkerPool:
         self._numbers = itertools.count()
         self._lock = threading.RLock()
         self._selector = selectors.DefaultSelector()
-        self._blames: dict[int, int] = {}
+        self._blames: dict[int, list[str]] = {}  # number of a task → why its workers were replaced
         self._unsent: queue.SimpleQueue[WorkerTask] = queue.SimpleQueue()  # tasks to be sent (again)
         self._asked = AskedPages(settings, self._returned, notice, failed)
         self._generation = 0  # counts `forget_links`
@@ -166,7 +171,7 @@ class WorkerPool:
                 self._generation_sent[worker.name] = self._generation
                 task = msgspec.structs.replace(task, forget=True, strategies=self._strategies)
             if not worker.tasks:
-                worker.head_since = time.monotonic()
+                worker.head_time.begin(time.monotonic())
             worker.tasks.append(task)
         try:
             worker.child.channel.send(task)  # outside the lock: the watchdog must be able to kill a stuck worker
@@ -185,9 +190,10 @@ class WorkerPool:
             for key, _ in self._selector.select(_TICK):
                 self._receive(key.data)
             # Not after every answer: reading a worker's memory took half as long as receiving its answer.
-            if not self._closing and time.monotonic() - checked >= _TICK:
+            late = time.monotonic() - checked
+            if not self._closing and late >= _TICK:
                 checked = time.monotonic()
-                self._check()
+                self._check(late - _TICK if late > _LATE else 0.0)
 
     def _receive(self, worker: _Worker) -> None:
         try:
@@ -206,12 +212,12 @@ class WorkerPool:
                     self._wanted(worker, content)
             else:
                 worker.ready = True
-                worker.head_since = time.monotonic()
+                worker.head_time.begin(time.monotonic())
 
     def _wanted(self, worker: _Worker, wanted: ServicesWanted) -> None:
         with self._lock:
             task = worker.tasks.popleft()
-            worker.head_since = time.monotonic()
+            worker.head_time.begin(time.monotonic())
         if self._closing:
             return
         self._asked.add(task, wanted.requests)
@@ -224,22 +230,26 @@ class WorkerPool:
     def _answered(self, worker: _Worker, answer: WorkerAnswer) -> None:
         with self._lock:
             task = worker.tasks.popleft()
-            worker.head_since = time.monotonic()
-        self._blames.pop(task.number, None)
+            worker.head_time.begin(time.monotonic())
+        causes = self._blames.pop(task.number, None)
+        if causes:
+            answer = _with_finding(answer, causes[-1])
         for text in answer.notices:
             if text not in self._noticed:  # every worker has the same trouble
                 self._noticed.add(text)
                 self._notice("notice", text)
         self._done(TransformResult(task.visit, task.page, answer, number=task.number))
 
-    def _check(self) -> None:
+    def _check(self, pause: float) -> None:
+        """`pause`: seconds in which this thread could not run."""
         limits = self._settings.limits
         now = time.monotonic()
         for worker in list(self._workers):
             if not worker.tasks:
                 continue
             patience = limits.transform_seconds if worker.ready else max(limits.transform_seconds, _START_SECONDS)
-            if now - worker.head_since > patience:
+            worker.head_time.excuse(pause)
+            if worker.head_time.spent(now) > patience:
                 self._replace(worker, f"took longer than {limits.transform_seconds:g} s")
             elif worker.child.resident_bytes() > limits.transform_bytes:
                 self._replace(worker, f"used more than {limits.transform_bytes >> 20} MiB of memory")
@@ -260,11 +270,23 @@ class WorkerPool:
         self._notice("worker-killed", f"{worker.name} {cause}")
 
     def _blame(self, task: WorkerTask, cause: str) -> None:
-        self._blames[task.number] = self._blames.get(task.number, 0) + 1
-        if self._blames[task.number] < _BLAMES:
+        self._blames.setdefault(task.number, []).append(cause)
+        if len(self._blames[task.number]) < _BLAMES:
             self._unsent.put(task)
             return
         del self._blames[task.number]
         self._notice("quarantined", f"{task.visit.href}: {cause}")
         reason = f"quarantined: its transformation {cause}, twice"
         self._done(TransformResult(task.visit, task.page, None, reason, task.number))
+
+
+def _with_finding(answer: WorkerAnswer, cause: str) -> WorkerAnswer:
+    finding = Finding(
+        "worker-replaced",
+        f"the first transformation of the page {cause}, and its worker was replaced; the second one succeeded",
+        "warning",
+        "transform",
+        advice="the page is close to limits.transform_seconds or limits.transform_bytes; raise them if this repeats",
+    )
+    result = msgspec.structs.replace(answer.result, findings=(*answer.result.findings, finding))
+    return msgspec.structs.replace(answer, result=result)

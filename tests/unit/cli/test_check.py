@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 
+import msgspec
 import pytest
 
 from quadloom.cli.main import run
+from quadloom.errors import StoreError
+from quadloom.stores.archive.s3_bucket import S3Address, S3Bucket
+from servers import S3_ENVIRONMENT, new_bucket, shared_sparql_server
 
 
 def checked(folder: Path, config: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, dict[str, object]]]:
@@ -78,15 +86,110 @@ def test_a_command_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.Cap
     assert not rows["command no-such-program"]["ok"]
 
 
-def test_servers_of_stores_are_knocked_at_before_there_is_a_warehouse(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_servers_of_stores_are_tried_before_there_is_a_warehouse(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listening, socket.create_server(("127.0.0.1", 0)) as closed:
-        there, gone = listening.getsockname()[1], closed.getsockname()[1]
-        closed.close()
-        stores = f'quads = "sparql+http://me:s3cret@127.0.0.1:{there}/data"\narchive = "s3://bucket"\n'
-        code, rows = checked(tmp_path, f'[stores]\n{stores}archive_endpoint = "http://127.0.0.1:{gone}"\n', capsys)
+    for name, value in S3_ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        gone = closed.getsockname()[1]
+    stores = f'quads = "sparql+http://me:s3cret@127.0.0.1:{gone}/data"\narchive = "s3://bucket"\n'
+    code, rows = checked(tmp_path, f'[stores]\n{stores}archive_endpoint = "http://127.0.0.1:{gone}"\n', capsys)
     assert code == 1
-    assert rows["stores.quads"]["ok"]
-    assert "s3cret" not in str(rows["stores.quads"]["detail"])
-    assert not rows["stores.archive_endpoint"]["ok"]
+    assert not rows["stores.quads"]["ok"] and not rows["stores.archive"]["ok"]
+    assert "s3cret" not in json.dumps(rows), "passwords are not shown"
+    assert rows["stores.archive"]["cure"]
+    assert "none at" in str(rows["warehouse"]["detail"])
+
+
+class Answering(BaseHTTPRequestHandler):
+    """A server that is not what an archive or a quad store needs: no ranges, no updates."""
+
+    stored: ClassVar[dict[str, bytes]] = {}
+
+    def do_PUT(self) -> None:
+        self.stored[self.path] = self.rfile.read(int(self.headers["Content-Length"]))
+        self._answer(200, b"")
+
+    def do_GET(self) -> None:
+        self._answer(200 if self.path in self.stored else 404, self.stored.get(self.path, b""))
+
+    do_HEAD = do_GET
+
+    def do_DELETE(self) -> None:
+        self.stored.pop(self.path, None)
+        self._answer(204, b"")
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path == "/update":
+            self._answer(404, b"no updates here")
+        else:
+            self._answer(200, b'{"head": {}, "boolean": true}')
+
+    def _answer(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Type", "application/sparql-results+json")
+        self.send_header("ETag", '"1"')
+        self.send_header("Last-Modified", "Tue, 17 Nov 2026 10:00:00 GMT")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        return
+
+
+@pytest.fixture
+def poor_server() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+
+
+def bucket_config(address: S3Address) -> str:
+    return (
+        f'[stores]\narchive = "s3://{address.bucket}/{address.prefix}"\narchive_endpoint = "{address.endpoint}"\n'
+        'archive_region = "us-east-1"\n'
+    )
+
+
+def test_a_bucket_is_written_read_listed_and_emptied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    address = new_bucket()
+    _, rows = checked(tmp_path, bucket_config(address), capsys)
+    assert rows["stores.archive"]["ok"], rows["stores.archive"]
+    assert S3Bucket(address).files() == {}, "nothing is left behind"
+    absent = msgspec.structs.replace(address, bucket="there-is-none")
+    code, rows = checked(tmp_path, bucket_config(absent), capsys)
+    assert code == 1 and not rows["stores.archive"]["ok"] and "there-is-none" in str(rows["stores.archive"]["detail"])
+
+
+def test_a_server_without_ranges_is_refused(
+    tmp_path: Path, poor_server: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in S3_ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    config = bucket_config(S3Address(bucket="b", prefix="p", endpoint=poor_server))
+    _, rows = checked(tmp_path, config, capsys)
+    row = rows["stores.archive"]
+    assert not row["ok"] and "ignores ranges" in str(row["detail"]) and "206" in str(row["cure"])
+
+
+def test_missing_credentials_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bucket = S3Bucket(S3Address(bucket="b", endpoint="http://127.0.0.1:9", region="us-east-1"), patient=False)
+    with pytest.raises(StoreError, match="no credentials") as refusal, bucket._translated("write x"):
+        raise OSError("error sending request for url (http://169.254.169.254/latest/api/token)")
+    assert "AWS_ACCESS_KEY_ID" in refusal.value.hint
+
+
+def test_a_sparql_server_must_take_updates(
+    tmp_path: Path, poor_server: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, rows = checked(tmp_path, f'[stores]\nquads = "sparql+{poor_server}"\n', capsys)
+    row = rows["stores.quads"]
+    assert not row["ok"] and "/update answers 404" in str(row["detail"]) and "quads_update" in str(row["cure"])
+    server = shared_sparql_server()
+    _, rows = checked(tmp_path, f'[stores]\nquads = "sparql+{server.url}"\n', capsys)
+    assert rows["stores.quads"]["ok"], rows["stores.quads"]

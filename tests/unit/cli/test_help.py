@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from quadloom.cli.crawling.crawl import progress_lines
-from quadloom.cli.main import COMMANDS, run
-from quadloom.crawl.report import CrawlReport
+from quadloom.cli.application import application
+from quadloom.cli.crawling.live import nothing_read, progress_lines
+from quadloom.cli.main import COMMANDS, SUMMARY, add_installed_commands, groups, run
+from quadloom.cli.overview import overview
+from quadloom.cli.session import Session
+from quadloom.crawl.report import CrawlReport, VisitProblem
 
 
 def test_help_lists_every_command_once_in_groups(
@@ -28,6 +31,19 @@ def test_help_lists_every_command_once_in_groups(
     assert max(len(line) for line in shown.splitlines()) <= 80
 
 
+def test_help_is_what_the_parser_of_options_would_print(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is written without the parser, so a new option must be added to both."""
+    monkeypatch.setenv("COLUMNS", "80")
+    add_installed_commands()
+    application().meta(["--help"], exit_on_error=False, result_action="return_value")
+    wanted = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert overview(SUMMARY, groups, 80).splitlines() == wanted
+    coloured = overview(SUMMARY, groups, 80, colour=True)
+    assert re.sub(r"\x1b\[\d*m", "", coloured).splitlines() == wanted
+
+
 def test_a_commands_own_options_come_first(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["crawl", "--help"]) == 0
     shown = capsys.readouterr().out
@@ -39,11 +55,22 @@ def test_the_live_screen_fits_into_80_columns() -> None:
     report = CrawlReport(
         state="running", phases=phases, pages=123_456, quads=9_876_543, failed=1_234, denied=567, seconds=4_321.0,
         rates={"fetch": 123.4}, pages_per_second=98.7,
-        frontier={"queued": 123_456, "waiting": 1_234_567, "leased": 300},
+        frontier={"queued": 123_456, "waiting": 1_234_567, "leased": 300}, limit=150_000,
+        hosts=[f"www.museum-of-names-{number}.example" for number in range(9)],
     )  # fmt: skip
-    lines = progress_lines(report)
+    lines = [line.plain for line in progress_lines(report)]
     assert max(map(len, lines)) <= 80
-    assert "123.4 pages/s now" in lines[1] and lines[2].endswith("72:01 min")
+    assert lines[0].startswith("crawling  ━") and lines[0].endswith(
+        "123,456 of 150,000 pages · 123.4 pages/s · 3:35 left"
+    )
+    assert "museum-of-names-0" in lines[1] and lines[3].endswith("1 h 12 min")
+
+
+def test_a_paused_crawl_says_so_and_promises_nothing() -> None:
+    report = CrawlReport(state="paused", pages=20, limit=100, rates={"fetch": 3.0}, frontier={"queued": 80})
+    head = progress_lines(report)[0].plain
+    assert head.startswith("paused") and "20 of 100" in head
+    assert "pages/s" not in head and "left" not in head
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["config", "show"]])
@@ -59,3 +86,11 @@ def test_a_reader_that_has_had_enough_is_no_error(arguments: list[str], tmp_path
     finally:
         os.close(write)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_only_a_crawl_that_tried_and_read_nothing_has_failed() -> None:
+    s = Session(quiet=True)
+    problem = VisitProblem("failed", "dns: no such name", 1, "https://a.example/")
+    assert nothing_read(s, CrawlReport(problems=[problem])) == 1
+    assert nothing_read(s, CrawlReport(pages=1, problems=[problem])) == 0
+    assert nothing_read(s, CrawlReport()) == 0, "nothing was due: that is no failure"

@@ -8,9 +8,12 @@ import json
 import pytest
 from rich.console import Console
 
-from quadloom.cli.asking import status
+from quadloom.asking.findings import LocatedDefect
+from quadloom.cli.asking import stats, status, table
 from quadloom.cli.asking.search import _print_hits
+from quadloom.cli.progress import Progress
 from quadloom.cli.session import Session, harmless
+from quadloom.model.finding import Finding
 from quadloom.stores.protocols.text import Hit, SearchAnswer
 
 ATTACK = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp.exe"
@@ -71,12 +74,13 @@ def test_tables_keep_numbers_whole_and_hide_empty_columns(terminal: Terminal, mo
     terminal.session(monkeypatch).table(["host", "pages", "blocked", "next in s"], [(host, 123_456, "", 0.5)])
     header, row, *_ = terminal.getvalue().splitlines()
     assert "blocked" not in header
-    assert "123456" in row and "0.50" in row and host in row
+    assert "123,456" in row and "0.50" in row and host in row
 
 
 def test_the_status_screen_is_for_people(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     summary = {
-        "warehouse": "data", "state": "stopped", "quads": 1_234_567, "documents": 0, "trapped": 3,
+        "warehouse": "data", "state": "stopped", "trapped": 3,
+        "numbers": {"pages_visited": 30, "statements_by_pages": 1_234_567},
         "frontier": {"waiting": 12_000, "dead": 0, "total": 12_000}, "outcomes": {"new": 10, "unchanged": 20},
         "kinds": {"html": 30}, "statuses": {"200": 30},
         "sizes": {"quads": 3 * 2**30, "archive": 5 * 2**20, "text": 2048},
@@ -98,3 +102,58 @@ def test_a_signal_may_come_while_a_message_is_made(capfd: pytest.CaptureFixture[
     Session(color=False).say_at_once("saving")
     Session(color=False, quiet=True).say_at_once("saving")
     assert capfd.readouterr().err == "saving\n"
+
+
+def test_a_table_fits_and_shortens_addresses_in_their_middle(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = "https://www.linden-events.example/events/5-choir-workshop-at-the-harbour-graz"
+    row = (address, "schema-missing-recommended", 12_345, "Event has no image, which is recommended for Event")
+    terminal.session(monkeypatch).table(["page", "code", "findings", "finding"], [row, row])
+    lines = terminal.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "schema-missing-recommended  " in lines[1] and "12,345" in lines[1], "neither codes nor numbers are broken"
+    assert lines[1].startswith("www.") and "…" in lines[1].split()[0] and lines[1].split()[0].endswith("graz")
+    assert "Event has no image," in " ".join(" ".join(line.split()) for line in lines)
+
+
+def test_progress_shows_rate_and_remaining_time_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 0.0, 0.1, 2.0, 4.0])
+    monkeypatch.setattr("sys.stderr", Terminal())
+    progress = Progress(Session(color=False), "export", total=400, clock=lambda: next(clock))
+    with progress:
+        progress.show(1)  # too early
+        progress.show(100)
+        progress.show(200)
+    shown = progress.line(200).plain
+    assert shown == "export  ━━━━━━━━────────  200 of 400 pages · 50/s · 0:04 left"
+
+
+def test_progress_is_silent_in_a_pipe(capfd: pytest.CaptureFixture[str]) -> None:
+    clock = iter([0.0, 0.0, 5.0, 9.0])
+    with Progress(Session(color=False), "export", clock=lambda: next(clock)) as progress:
+        progress.show(100)
+        progress.show(200)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_wide_table_of_things_shows_the_columns_that_can_be_read(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ["name", "start date", "location", "price", "performer", "organizer of the event"]
+    row = ["Chamber Concert at the Threshold, Tallinn", "2026-01-15 17:30", "Bridge Hall", "8.00", "Ada", "Friends"]
+    table._print_columns(terminal.session(monkeypatch), names, [row])
+    shown = terminal.getvalue()
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "2026-01-15 17:30" in shown and "Bridge Hall" in shown and "organizer" not in shown
+    assert "also: organizer of the event" in " ".join(capsys.readouterr().err.split())
+
+
+def test_findings_of_a_code_are_listed_by_page_and_line(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    finding = Finding("bad-isbn", "isbn is not an ISBN", "error", line=49, advice="write it as 10 or 13 digits")
+    address = "http://www.alpha-books.example:45461/books/0-the-scarlet-meadow-of-dijon-in-the-north"
+    stats._print_located(terminal.session(monkeypatch), [LocatedDefect(address, finding)] * 2)
+    lines = terminal.getvalue().splitlines()
+    assert lines[0] == "error bad-isbn: write it as 10 or 13 digits"
+    assert max(map(len, lines)) <= 80 and len(lines) == 4, "one line for each"
+    assert "49" in lines[2].split() and "…" in lines[2]

@@ -10,7 +10,8 @@ import pytest
 
 from postgres_server import postgres
 from quadloom.cluster.membership import Membership
-from quadloom.errors import StoreError
+from quadloom.crawl.control import ControlRequest
+from quadloom.errors import StoreError, UsageError
 from quadloom.model.outcome import PageRow
 from quadloom.scheduling.scope import Scope, ScopeRecord
 from quadloom.settings import Settings, StoreSettings
@@ -31,6 +32,8 @@ class Session:
         self.acquisitions = 0
         self.failures = 0
         self.shards = 0
+        self.requests: list[str] = []
+        self.errors: list[BaseException] = []
 
     def call(self, action: Callable[[], object]) -> object:
         return action()
@@ -49,6 +52,18 @@ class Session:
 
     def reload_scope(self) -> None:
         return
+
+    def reload(self) -> None:
+        return
+
+    def fail(self, error: BaseException) -> None:
+        self.errors.append(error)
+
+    def answer(self, request: ControlRequest) -> str:
+        if request.verb == "stop":
+            raise UsageError("not now", hint="later")
+        self.requests.append(request.verb)
+        return f"{request.verb} done"
 
 
 def member(url: str, session: Session, folder: Path) -> tuple[Membership, Shards]:

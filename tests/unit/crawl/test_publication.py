@@ -5,10 +5,21 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from quadloom.crawl.publication import MAX_URLS, Publication, PublishReport, accept, ping_sitemap, publish, pushed
+from quadloom.crawl.publication import (
+    MAX_URLS,
+    PUBLISHED,
+    Publication,
+    PublishReport,
+    accept,
+    ping_sitemap,
+    publish,
+    pushed,
+    remember_published,
+)
 from quadloom.errors import UrlError, UsageError
 from quadloom.scheduling.scope import Scope, ScopeRecord
 from quadloom.stores.frontier.policy import FrontierPolicy
+from quadloom_lab.memory.catalog import MemoryCatalog
 from quadloom_lab.memory.frontier import MemoryFrontier
 
 NOW = 1_000_000.0
@@ -42,6 +53,16 @@ def test_only_pages_of_an_owner_count_as_pushed() -> None:
     assert pushed(offered, PublishReport(refreshed=1)) == ["https://a.example/1"]
     assert pushed(offered, PublishReport(new=1)) == [], "not known yet: nothing has changed"
     assert pushed(replace(offered, owner=False), PublishReport(refreshed=1)) == []
+
+
+def test_pages_of_an_owner_are_remembered_for_their_importance(frontier: MemoryFrontier) -> None:
+    catalog = MemoryCatalog(frontier)
+    offered = Publication(urls=["https://example.org/a", "https://other.example/"], owner=True)
+    remember_published(catalog, SCOPE, replace(offered, owner=False))
+    assert PUBLISHED.get(catalog) is None
+    remember_published(catalog, SCOPE, offered)
+    remember_published(catalog, SCOPE, Publication(urls=["https://example.org/b"], owner=True))
+    assert PUBLISHED.get(catalog) == ["https://example.org/b", "https://example.org/a"]
 
 
 def test_a_pinged_sitemap_is_read_first(frontier: MemoryFrontier) -> None:

@@ -11,17 +11,25 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from quadloom.crawl.balance import CrawlState, balance
 from quadloom.crawl.commands import CrawlCommands
 from quadloom.crawl.control import ControlRequest
 from quadloom.crawl.session import CrawlSession
 from quadloom.errors import UsageError
 from quadloom.fetching.fetcher import Fetcher, FetchResult
 from quadloom.fetching.in_process import InProcessTransport, respond
-from quadloom.fetching.transport import FetchRequest
-from quadloom.fetching.unit import FetchThread, FetchUnit
-from quadloom.model.page import Page
+from quadloom.fetching.transport import FetchRequest, make_failure
+from quadloom.fetching.unit import Endpoint, FetchThread, FetchUnit
+from quadloom.model.page import Failure, Page
 from quadloom.model.visit import Visit
-from quadloom.settings import CrawlSettings, FreshnessSettings, GuardSettings, PolitenessSettings, Settings
+from quadloom.settings import (
+    CrawlSettings,
+    FreshnessSettings,
+    GuardSettings,
+    IndexSettings,
+    PolitenessSettings,
+    Settings,
+)
 from quadloom.warehouse import Warehouse
 
 SEED = "http://one.example/"
@@ -78,7 +86,12 @@ class Web:
 def session(warehouse: Warehouse, web: Web, clock: Clock) -> CrawlSession:
     warehouse.requests.add_seeds([SEED])
     return CrawlSession(
-        warehouse.stores, SETTINGS, warehouse.scope, lambda: warehouse.ask.queries, fetch=web.unit, clock=clock
+        warehouse.stores,
+        warehouse.settings,
+        warehouse.scope,
+        lambda: warehouse.ask.queries,
+        fetch=web.unit,
+        clock=clock,
     )
 
 
@@ -185,6 +198,171 @@ def test_a_session_that_cannot_begin_leaves_no_thread_behind(tmp_path: Path) -> 
         before = {thread.name for thread in threading.enumerate()}
         with pytest.raises(UsageError):
             CrawlSession(
-                warehouse.stores, SETTINGS, warehouse.scope, lambda: warehouse.ask.queries, fetch=refuse, clock=clock
+                warehouse.stores,
+                warehouse.settings,
+                warehouse.scope,
+                lambda: warehouse.ask.queries,
+                fetch=refuse,
+                clock=clock,
             )
         assert {thread.name for thread in threading.enumerate()} <= before
+
+
+class FailingWeb(Web):
+    """Four sites of three pages each. After a while, nobody answers for some `seconds`: the network of this machine is
+    away, as a look at the network finds out."""
+
+    HOSTS = ("one", "two", "three", "four")
+
+    def __init__(self, clock: Clock, seconds: float) -> None:
+        super().__init__(clock)
+        self._seconds = seconds
+        self.away_from = 6  # pages
+        self.more: list[str] = []  # further links of every page
+        self.back_at: float | None = None
+        self.probes = 0
+        self.refused = 0
+
+    @property
+    def is_away(self) -> bool:
+        return self.back_at is not None and time.monotonic() < self.back_at
+
+    def respond(self, request: FetchRequest) -> Page | Failure:
+        host, _, path = request.href.partition("://")[2].partition("/")
+        if self.back_at is None and sum(map(len, self.asked.values())) >= self.away_from:
+            self.back_at = time.monotonic() + self._seconds
+        if self.is_away:
+            self.refused += 1
+            return make_failure(request.href, "connect", "no route to host", fetched_at=self._clock(), seconds=0.1)
+        if path == "robots.txt":
+            return respond(request, b"", status=404)
+        self.asked.setdefault(host, []).append(self._clock())
+        links = ["/a", "/b", *(f"http://{name}.example/" for name in self.HOSTS)]
+        body = "".join(f'<a href="{link}">to {link}</a>' for link in links)
+        return respond(
+            request, f"<title>{host}/{path}</title>{body}".encode(), headers=(("content-type", "text/html"),)
+        )
+
+    def reaches(self, _endpoints: Sequence[Endpoint]) -> bool:
+        self.probes += 1
+        return not self.is_away
+
+    def unit(
+        self,
+        settings: Settings,
+        fetched: Callable[[Sequence[FetchResult]], None],
+        _lost: Callable[[Sequence[Visit]], None],
+        failed: Callable[[BaseException], None],
+    ) -> FetchUnit:
+        transport = InProcessTransport(settings, self.respond, clock=self._clock)
+        return FetchThread(Fetcher(settings, transport, clock=self._clock), fetched, failed, self.reaches)
+
+
+@pytest.mark.parametrize("waits", [True, False], ids=["waits", "ends"])
+def test_no_url_dies_while_the_network_is_away(tmp_path: Path, waits: bool) -> None:
+    """One retry is allowed, for the failures that come before the network is suspected; a second one would kill."""
+    clock, hosts = Clock(), {f"{name}.example": f"192.0.2.{n}" for n, name in enumerate(FailingWeb.HOSTS, 1)}
+    settings = msgspec.structs.replace(
+        SETTINGS,
+        crawl=msgspec.structs.replace(SETTINGS.crawl, max_wait=60.0 if waits else 0.5),
+        politeness=PolitenessSettings(delay=1.0, ip_delay=0.0, adaptive=0.0, retries=1, backoff=1.0, max_backoff=2.0),
+        freshness=FreshnessSettings(dead_span="0s"),
+        guard=GuardSettings(hosts=hosts, allow=["192.0.2.0/24"]),
+    )
+    web = FailingWeb(clock, 2.0 if waits else 600.0)
+    with Warehouse.open(tmp_path, settings=settings) as warehouse:
+        crawl = session(warehouse, web, clock)
+        for _ in crawl:
+            pass
+        assert web.refused >= 1 and web.probes >= 1
+        stats = warehouse.stores.frontier.stats(clock())
+        assert stats.dead == 0
+        read = sum(map(len, web.asked.values()))
+        notices = " ".join(crawl.report().notices)
+        assert "network seems to be down" in notices
+        if waits:
+            assert read == 3 * len(web.HOSTS) and "network is back" in notices
+        else:
+            assert read < 3 * len(web.HOSTS) and stats.queued + stats.waiting > 0, "the rest stays in the queue"
+
+
+@pytest.mark.parametrize(
+    ("forever", "by", "named"),
+    [(True, "bandwidth", "freshness.bandwidth"), (False, "hosts", "pauses between requests")],
+    ids=["bandwidth", "hosts"],
+)
+def test_the_report_says_what_a_crawl_waits_for(tmp_path: Path, forever: bool, by: str, named: str) -> None:
+    """Delays, and a bandwidth, that leave the machine idle. The clock runs a hundred times as fast."""
+    clock, hosts = Clock(), {f"{name}.example": f"192.0.2.{n}" for n, name in enumerate(FailingWeb.HOSTS, 1)}
+    settings = msgspec.structs.replace(
+        SETTINGS,
+        politeness=PolitenessSettings(delay=0.1 if forever else 60.0, ip_delay=0.0, adaptive=0.0),
+        freshness=FreshnessSettings(bandwidth=0.1, min_interval="1s"),
+        guard=GuardSettings(hosts=hosts, allow=["192.0.2.0/24"]),
+    )
+    web = FailingWeb(clock, 0.0)
+    web.away_from = 1 << 30
+    web.more = [f"/{number}" for number in range(200)] if forever else []
+    with Warehouse.open(tmp_path, settings=settings) as warehouse:
+        warehouse.requests.add_seeds([SEED])
+        running = CrawlSession(
+            warehouse.stores,
+            warehouse.settings,
+            warehouse.scope,
+            lambda: warehouse.ask.queries,
+            forever=forever,
+            fetch=web.unit,
+            clock=clock,
+        )
+        waits: dict[str, float] = {}
+        for count, _ in enumerate(running, 1):
+            waits = running.report().waits
+            if count >= (40 if forever else 8):
+                break
+        assert waits[by] >= 0.3, waits  # the rest is the time before the first links are known
+        assert forever or "bandwidth" not in waits
+        state = CrawlState(
+            dict.fromkeys(("fetch", "transform"), 100), {"fetch": 0.1}, {"fetch": 1.0}, waits={by: 1.0}, bandwidth=9.0
+        )
+        assert named in balance(state).advice
+
+
+def test_what_came_of_every_visit_can_be_asked_for(tmp_path: Path) -> None:
+    clock = Clock()
+    settings = msgspec.structs.replace(
+        SETTINGS,
+        index=IndexSettings(visits=True),
+        politeness=PolitenessSettings(delay=0.0, ip_delay=0.0, adaptive=0.0, retries=0),
+    )
+    with Warehouse.open(tmp_path, settings=settings) as warehouse:
+        web = MixedWeb(clock)
+        for _ in session(warehouse, web, clock):
+            pass
+        found = warehouse.sparql(
+            "SELECT ?url ?outcome ?reason ?type { GRAPH ql:visits { ?url ql:outcome ?outcome "
+            "OPTIONAL { ?url ql:reason ?reason } OPTIONAL { ?url ql:contentType ?type } } } ORDER BY ?url",
+            format="csv",
+        )
+        rows = b"".join(found).decode().splitlines()[1:]
+        assert rows == [
+            "http://one.example/,new,,text/html",
+            "http://one.example/a,gone,status: HTTP 404,",
+            "http://one.example/b,denied,robots: robots.txt of one.example disallows /b,",
+        ]
+        assert warehouse.maintenance.verify().ok
+        warehouse.maintenance.rebuild()
+        assert warehouse.maintenance.verify().ok
+        left = warehouse.sparql(
+            "SELECT (COUNT(*) AS ?n) { GRAPH ql:visits { ?url ql:outcome ?outcome } }", format="csv"
+        )
+        assert b"".join(left).split() == [b"n", b"3"], "a rebuild keeps it"
+
+
+class MixedWeb(Web):
+    def answer(self, request: FetchRequest) -> Page:
+        path = request.href.partition("://")[2].partition("/")[2]
+        if path == "robots.txt":
+            return respond(request, b"User-agent: *\nDisallow: /b\n", headers=(("content-type", "text/plain"),))
+        if path == "a":
+            return respond(request, b"", status=404)
+        return respond(request, b'<a href="/a">a</a><a href="/b">b</a>', headers=(("content-type", "text/html"),))

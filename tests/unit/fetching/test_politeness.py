@@ -100,6 +100,17 @@ def test_site_tables_change_what_they_name() -> None:
     assert rules_for("e.org", settings) == settings.politeness
 
 
+def test_an_own_site_has_no_pauses_but_those_it_names() -> None:
+    own = SiteSettings(match="*.own.org", own=True)
+    settings = Settings(site=[SiteSettings(match="calm.own.org", delay=0.5, per_site=2), own])
+    rules = rules_for("a.own.org", settings)
+    assert (rules.delay, rules.ip_delay, rules.per_site, rules.robots) == (0.0, 0.0, 16, "obey")
+    assert delay_of(3.0, 10.0, rules) == 0.0, "neither a slow answer nor its Crawl-delay slows it down"
+    calm = rules_for("calm.own.org", settings)
+    assert (calm.delay, calm.per_site) == (0.5, 2)
+    assert rules_for("other.org", settings) == settings.politeness
+
+
 def test_address_clock_spaces_turns_and_is_never_early_after_a_restart() -> None:
     clock = AddressClock(0.2, NOW)
     turns = [clock.reserve("8.8.8.8", NOW) for _ in range(5)]

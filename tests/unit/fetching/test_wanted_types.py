@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from quadloom.fetching.transport import by_default
+from quadloom.fetching.transport import by_default, wanted_types
 
 
 @pytest.mark.parametrize(
@@ -10,8 +10,16 @@ from quadloom.fetching.transport import by_default
     [
         ("text/html; charset=utf-8", True), ("", True), ("application/octet-stream", True), ("application/gzip", True),
         ("image/svg+xml", True), ("application/pdf", True), ("Video/MP4", False), ("audio/ogg;codecs=opus", False),
-        ("font/woff2", False), ("application/x-iso9660-image", False),
+        ("font/woff2", False), ("image/png", False), ("IMAGE/JPEG", False), ("application/x-iso9660-image", False),
     ],
 )  # fmt: skip
 def test_only_what_can_hold_neither_data_nor_text_is_cut(content_type: str, expected: bool) -> None:
     assert by_default(content_type, "http://e.org/") is expected
+
+
+def test_users_want_more_types_and_fewer() -> None:
+    wanted = wanted_types(["image/*"], ["image/x-*", "application/pdf"])
+    assert wanted("image/gif", "http://e.org/")
+    assert not wanted("image/x-icon", "http://e.org/")
+    assert not wanted("application/pdf", "http://e.org/")
+    assert not wanted("video/mp4", "http://e.org/")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
-from quadloom.ingest.describe import _digits, description
+from quadloom.ingest.index.describe import _digits, description
 from quadloom.model.outcome import PageRow
 from quadloom.model.wire import encode
 from quadloom.phases.index import PAGES

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from quadloom.ingest.hooks import FinishedVisit
 from quadloom.ingest.ingest import Ingest
+from quadloom.maintenance.links import LinkRecorder
 from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
 from quadloom.model.page import Page
 from quadloom.model.subscription import Subscription
@@ -47,13 +48,15 @@ class Crawler:
         stores = warehouse.stores
         schedule = RefreshScheduler(stores.catalog, stores.frontier, SETTINGS)
         notifier = ChangeNotifier(stores.catalog, stores.outbox, stores.quads)
-        self.ingest = Ingest(stores, SETTINGS, hooks=[schedule, notifier])
+        self.links = LinkRecorder(stores.places.links)
+        self.ingest = Ingest(stores, SETTINGS, hooks=[schedule, notifier, self.links], links_of=self.links.append)
 
     def visit(self, *pages: Page) -> list[Settlement]:
         return self.ingest.settle([self.finished(item) for item in pages], pages[-1].fetched_at)
 
     def close(self) -> None:
         self.ingest.close()
+        self.links.close()
 
     def finished(self, found: Page) -> FinishedVisit:
         url = Url.parse(found.url)

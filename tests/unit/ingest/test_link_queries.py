@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quadloom.ingest.indexer import IndexJob
+from quadloom.ingest.index.indexer import IndexJob
 from quadloom.ingest.link_queries import UserQueryRunner
 from quadloom.model.quads import Quads
 from quadloom.settings import CrawlSettings, Settings

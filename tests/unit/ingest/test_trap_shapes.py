@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from quadloom.ingest.trap_shapes import HostShapes, SubdomainBudget, trap
+from quadloom.ingest.traps.shapes import HostShapes, SubdomainBudget, is_plain, trap
 
 E = "http://e.org"
 
@@ -78,3 +80,23 @@ def test_linear_time() -> None:
         trap(E + "/" + "1" * 900 + "-" * 900)
         trap(E + "/?" + "&" * 2000)
     assert time.process_time() - start < 1.0
+
+
+_PARTS = st.sampled_from(
+    ["a", "2041", "2041-05", "12", "x", "cal", ";sid=1", "(S(lit3py55t21z5v55vlm25s55))", "?", "&a=1", "=", "-", ""]
+)
+
+
+@given(st.lists(st.lists(_PARTS, max_size=4).map("".join), max_size=6))
+def test_a_plain_url_is_no_trap_and_is_not_counted(segments: list[str]) -> None:
+    """The short way gives the answer of the long one."""
+    href = "/".join([E, *segments])
+    if is_plain(href):
+        assert trap(href) is None
+        assert HostShapes(facet_urls=0, calendar_urls=0).admit(href) is None
+
+
+def test_most_urls_are_plain() -> None:
+    assert is_plain(E) and is_plain(E + "/wiki/Article-17.html") and is_plain(E + "/a/b/c")
+    assert not is_plain(E + "/a/b/c/d") and not is_plain(E + "/?q=1") and not is_plain(E + "/2041/05")
+    assert not is_plain(E + "/" + "x" * 10_000)

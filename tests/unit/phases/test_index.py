@@ -6,10 +6,19 @@ import pyoxigraph as ox
 import pytest
 
 import quadloom
-from quadloom.model.outcome import PageRow
+from quadloom.model.outcome import Outcome, PageRow
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
-from quadloom.phases.index import PAGES, namespace, page_description, page_quads, vocabularies_of, words_of
+from quadloom.phases.index import (
+    PAGES,
+    VISITS,
+    namespace,
+    page_description,
+    page_quads,
+    visit_description,
+    vocabularies_of,
+    words_of,
+)
 from quadloom.pipeline import process_page
 from quadloom.settings import LimitSettings, Settings
 
@@ -92,3 +101,23 @@ def test_schema_org_can_have_one_scheme(setting: str, schemes: set[str]) -> None
     assert found == schemes
     assert "https://schema.org/docs/a.html" in terms, "a document is not a term"
     assert any(quad.object == ox.Literal("x> <https://schema.org/y> z") for quad in stored), "text stays as it is"
+
+
+def test_a_visit_is_described_whatever_came_of_it() -> None:
+    def stated(**changes: object) -> dict[str, str]:
+        quads = ox.parse(visit_description(row(**changes), "http://y.example/"), ox.RdfFormat.N_QUADS)
+        found = {quad.predicate.value.removeprefix("urn:quadloom:"): quad for quad in quads}
+        assert {(quad.subject.value, quad.graph_name.value) for quad in found.values()} == {(row().href, VISITS)}
+        return {name: quad.object.value for name, quad in found.items()}
+
+    read = stated(
+        sent_type="text/html; charset=utf-8", sent_language="de", etag='"1"', last_modified="Sun", body_bytes=7
+    )
+    assert read["contentType"] == "text/html; charset=utf-8" and read["contentLanguage"] == "de"
+    assert (read["etag"], read["lastModified"], read["contentLength"]) == ('"1"', "Sun", "7")
+    assert read["robots"] == "allowed" and read["foundOn"] == "http://y.example/" and "reason" not in read
+    denied = stated(outcome=Outcome.DENIED, status=0, reason="robots: robots.txt disallows /a")
+    assert (denied["outcome"], denied["robots"]) == ("denied", "disallowed")
+    assert denied["reason"] == "robots: robots.txt disallows /a" and "status" not in denied
+    moved = stated(outcome=Outcome.UNCHANGED, status=301, kind="redirect", final_url="http://z.example/")
+    assert (moved["redirectsTo"], moved["status"]) == ("http://z.example/", "301")

@@ -30,7 +30,7 @@ def graph(seed: int) -> dict[int, list[int]]:
 
 def ranker(folder: Path, exchange: LinkExchange | None = None, memory: int = 1 << 30) -> PageRanker:
     settings = FreshnessSettings(importance_memory=memory)
-    return PageRanker(folder, settings, lambda: KEYS[::9], lambda: (), exchange)
+    return PageRanker(folder, settings, lambda: KEYS[::9], lambda: (), exchange=exchange)
 
 
 def read(ranking: PageRanker, page: int, links: list[int]) -> None:

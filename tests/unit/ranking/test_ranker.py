@@ -53,6 +53,24 @@ def test_what_many_link_to_weighs_most(tmp_path: Path) -> None:
     assert weights[0] > weights[1] > 3.0 * max(weights[2:])
 
 
+def test_a_published_page_has_importance_from_its_publication(tmp_path: Path) -> None:
+    plain = make(tmp_path / "plain")
+    published = PageRanker(
+        tmp_path / "published",
+        FreshnessSettings(),
+        lambda: (),
+        lambda: (),
+        lambda: ["https://a.example/7", "x:unknown"],
+    )
+    for ranking in (plain, published):
+        star(ranking)
+        ranking.recompute(NOW)
+    before, after = weigh(plain, KEYS[7:9]), weigh(published, KEYS[7:9])
+    assert before[0] == before[1]
+    assert after[0] is not None and after[1] is not None
+    assert after[0] > 2 * after[1]
+
+
 def test_weights_are_those_of_the_fixpoint(tmp_path: Path) -> None:
     chance = np.random.default_rng(5)
     links = {n: sorted({int(m) for m in chance.integers(0, 30, 4)} - {n}) for n in range(30)}

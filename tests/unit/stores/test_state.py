@@ -101,11 +101,11 @@ def test_shards_change_hands_through_the_seam(tmp_path: Path) -> None:
             assert len(first.shards.take(SHARDS, 0.0)) == SHARDS
             assert second.shards.take(SHARDS, 0.0) == []
             frontiers[1].add([found("http://a.example/")], 0.0)
-            assert beat.has_links()
+            assert beat.news(0).links
             prepared: list[bool] = []
             assert first.shards.pull(0.0, lambda: prepared.append(True)) is False, "there is no more"
             assert prepared == [True]
-            assert not beat.has_links()
+            assert not beat.news(0).links
             assert frontiers[0].stats(0.0).queued == 1
             first.shards.drain(range(10))
             assert first.shards.give_back(frozenset({0})) == list(range(1, 10))

@@ -108,3 +108,45 @@ def test_symmetric_and_poisoned_graphs_cost_little(edges: list[tuple[int, int]])
     out = skolemise(nquads, PAGE)
     assert time.process_time() - start < 5  # bounded; about half a second on an idle machine
     assert out.count(b"\n") == len(set(edges))
+
+
+def shop(prices: list[str], *, name: str = "Lamp") -> set[bytes]:
+    lines = [f"<{PAGE}> <a:list> _:l ."]
+    for number, price in enumerate(prices):
+        p, o, c = f"_:p{number}", f"_:o{number}", f"_:c{number}"
+        lines += [
+            f"_:l <a:item> {p} .",
+            f"{p} <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <http://schema.org/Product> .",
+            f'{p} <http://schema.org/name> "{name} {number}" .',
+            f"{p} <http://schema.org/offers> {o} .",
+            f"{o} <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <http://schema.org/Offer> .",
+            f'{o} <http://schema.org/price> "{price}" .',
+            f"{o} <http://schema.org/priceSpecification> {c} .",
+            f'{c} <http://schema.org/priceCurrency> "EUR" .',
+        ]
+    return set(skolemise("\n".join(lines).encode(), PAGE).splitlines())
+
+
+@pytest.mark.parametrize("count", [1, 2, 30])
+def test_one_changed_price_is_one_statement_removed_and_one_added(count: int) -> None:
+    before = shop(["10"] * count)
+    after = shop(["10"] * (count - 1) + ["12"])
+    assert len(before - after) == len(after - before) == 1
+
+
+def test_a_further_product_renames_no_other() -> None:
+    assert not shop(["10"]) - shop(["10", "10"])
+
+
+def test_list_cells_are_told_apart_by_what_they_hold() -> None:
+    first, rest = (f"<http://www.w3.org/1999/02/22-rdf-syntax-ns#{name}>" for name in ("first", "rest"))
+
+    def cells(values: list[str]) -> set[bytes]:
+        lines = [f"<a:s> <a:p> _:c{len(values)} ."]
+        for place, value in enumerate(reversed(values), start=1):
+            following = f"_:c{place - 1}" if place > 1 else "<a:nil>"
+            lines += [f'_:c{place} {first} "{value}" .', f"_:c{place} {rest} {following} ."]
+        return set(skolemise("\n".join(lines).encode(), PAGE).splitlines())
+
+    many = [f"value {number}" for number in range(50)]
+    assert len(cells(["new", *many]) - cells(many)) <= 6  # the new cell, and the one that was the head

@@ -26,6 +26,17 @@ HOSTILE = {
     "attributes with markup inside": b"<div " + b" ".join(b'a%d = "<x>"' % n for n in range(N)) + b">",
     "attributes without values": b"<div/" + b"/".join(b"a%d" % n for n in range(N)) + b">",
     "attributes of body": b"".join(b"<body a%d=1>" % n for n in range(N)),
+    "deep before elements that are closed at once": b"<div>" * 6_000 + b"<li>x</li><p>x</p>" * N,
+    "formatting copied into elements that are closed at once": b"<p>"
+    + b"".join(b"<b id=%d>" % n for n in range(60))
+    + b"</p>"
+    + b"<p>x</p>" * N,
+    "ends that are values": b'<div title="a>b</div>">' * N,
+    "ends in comments": b"<div><!--</div>-->" * N,
+    "attributes of one that is closed at once": b"<p></p>" * N
+    + b"<span "
+    + b" ".join(b"a%s" % (b"b" * n) for n in range(1500))
+    + b">x</span>",
 }
 
 
@@ -51,12 +62,13 @@ def test_the_rest_of_a_hostile_page_is_still_read() -> None:
         b"<div>" * 500 + b"</div>" * 500,
         b"<p>" * 30_000,
         b"<div class='a'>x</div>" * 30_000,
+        b'<pre><b><span class="k">def</span></b> <span class="n">x</span></pre>' * 9_000,
         b"<table>" + b"<tr><td>a<td>b" * 20_000 + b"</table>",
         b"<script>" + b"if(a<b){'<div>'}" * 20_000 + b"</script>",
         b"<img src='data:image/png;base64," + b"QUJD" * 60_000 + b"'>",
         b"<!-- " + b"<div>" * 30_000 + b" -->",
     ],
-    ids=["nested", "paragraphs", "siblings", "cells", "script", "data-url", "comment"],
+    ids=["nested", "paragraphs", "siblings", "highlighted code", "cells", "script", "data-url", "comment"],
 )
 def test_large_but_harmless_pages_stay_as_they_are(source: bytes) -> None:
     tamed, findings = tame(source)

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes.rdf.guards import MAX_ATTRIBUTES, MAX_XML_DEPTH, check_xml
+from quadloom.syntaxes.guards import MAX_ATTRIBUTES, MAX_XML_DEPTH, check_xml
 
 LONG = b"<!-- " + b"x" * 64 * MAX_ATTRIBUTES + b" -->"
 
@@ -43,7 +43,7 @@ def test_what_only_looks_like_tags(padding: bytes) -> None:
 def test_short_texts_need_no_numpy() -> None:
     """Importing it costs a worker as much CPU as reading a hundred pages."""
     code = (
-        "import sys; from quadloom.syntaxes.rdf.guards import check_xml; "
+        "import sys; from quadloom.syntaxes.guards import check_xml; "
         "check_xml(b'<r>' + b'<a></a>' * 1000 + b'</r>'); sys.exit('numpy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -7,8 +7,8 @@ import tracemalloc
 import pyoxigraph as ox
 import pytest
 
+from quadloom.syntaxes.guards import check_triple_terms
 from quadloom.syntaxes.rdf.blank_nodes import skolemise
-from quadloom.syntaxes.rdf.guards import check_triple_terms
 from quadloom.syntaxes.sink import Sink
 
 MEBIBYTE = "x" * (1 << 20)

@@ -192,3 +192,58 @@ def test_index_files() -> None:
     assert [entry.title for entry in entries] == ["paris museums"]
     assert more == []
     assert slug_words("http://x.test/node/17") == "node"
+
+
+def results_page(hits: int, word: str = "paris") -> str:
+    items = "".join(f"<li><a href=/d{n}>Page {n} about {word}</a> words around {word}</li>" for n in range(hits))
+    return f"<html><body><nav><a href=/>Home</a></nav><ol>{items}</ol></body></html>"
+
+
+def test_another_option_of_a_select_is_tried_if_the_default_finds_nothing() -> None:
+    form = (
+        "<form action=/search role=search><select name=in><option value=shop selected>Shop<option value=help>Help"
+        "<option value=x>All of the site</select><input type=search name=q></form>"
+    )
+    access = Pages(
+        {
+            "/": f"<html><body>{form}<p>many different articles about travelling</p></body></html>",
+            **{
+                f"/search?in=shop&q={word}": results_page(0)
+                for word in ("paris", "zqnonsense", "travelling", "different")
+            },
+            "/search?in=x&q=zqnonsense": results_page(0),
+            "/search?in=x&q=paris": results_page(4),
+        }
+    )
+    opening = run_sequence(open_site("http://x.test/", "paris", "zqnonsense", 0.0), access)
+    assert opening.channel.form is not None
+    assert opening.channel.form.fields["in"] == "x"  # "All" comes before "Help"
+    assert len(opening.first.results) == 4
+
+
+def test_a_site_without_a_search_costs_few_requests_and_none_twice() -> None:
+    form = "<form action='/search'><input type=search name=q></form>"
+    links = "".join(f"<a href=/a{n}>article {n} of this site</a>" for n in range(9))
+    same = f"<html><body>{form}<p>nothing was found about anything here</p>{links}</body></html>"
+
+    class Alike(Pages):
+        def _one(self, url: str) -> SiteResponse:
+            if url.endswith("sitemap.xml"):
+                return SiteResponse(url, 404, "", b"")
+            return SiteResponse(url, 200, "text/html", same.encode())
+
+    access = Alike({})
+    opening = run_sequence(open_site("http://x.test/", "paris", "zqnonsense", 5.0), access)
+    asked = [ask.url for ask in access.asked]
+    assert opening.channel.kind == "links"
+    assert len(asked) == len(set(asked))
+    assert len(asked) <= 10
+    access.asked.clear()
+    again = run_sequence(open_site("http://x.test/", "paris", "zqother", 6.0, opening.channel), access)
+    assert [ask.url for ask in access.asked] == ["http://x.test/"]  # what was learned holds until it expires
+    assert again.channel == opening.channel
+
+
+def test_a_home_page_out_of_reach_teaches_nothing() -> None:
+    opening = run_sequence(open_site("http://x.test/", "paris", "zqnonsense", 5.0), Pages({}))
+    assert opening.channel.learned_at == 0.0

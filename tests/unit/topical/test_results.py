@@ -9,7 +9,8 @@ import pytest
 
 from quadloom.topical.anchors import read_outline, unwrapped
 from quadloom.topical.search.result_formats import read_discourse, read_feed, read_mediawiki, read_solr, read_wordpress
-from quadloom.topical.search.results import Wrapper, learn_wrapper, next_url, read_results, total_of
+from quadloom.topical.search.results import Wrapper, learn_wrapper, next_form, next_url, read_results
+from quadloom.topical.search.totals import total_of
 
 NAV = '<nav><a href="/">Home</a> <a href="/about">About us</a></nav>'
 
@@ -49,12 +50,56 @@ def test_a_page_that_answers_everything_alike_is_no_search() -> None:
         ("Найдено: 1 024", 1024),
         ("共 66 条", 66),
         ("résultats 1 à 5 sur 310", 310),
+        ("Results <b>1</b> - <b>5</b> of about <b>77</b> for <b>paris</b>", 77),
+        ("<b>77</b> results", 77),
+        ("<span>77</span>&nbsp;results <small>(0.12 seconds)</small>", 77),
+        ("About 1.2 million results", 1_200_000),
+        ("About 1,230,000 results (0,43 s)", 1_230_000),
+        ("Ungefähr 1,2 Mio. Ergebnisse", 1_200_000),
+        ("Showing 5 of 77", 77),
+        ("1–5 von 1.234 Treffern", 1234),
+        ("約 12万 件", 120_000),
+        ("12k matches", 12_000),
+        ("paris 2024", -1),
+        ("© 2024 The Company", -1),
+        ("Page 12 of 30", -1),
+        ("Seite 12", -1),
+        ("from 9.99 up", -1),
+        ("Results 1 - 10 of 1,234", 1234),  # five of ten could be read
         ("", -1),
         ("Page 2", -1),
     ],
 )
-def test_totals_in_any_language(text: str, total: int) -> None:
-    assert total_of(read_outline(page("paris", 5, count=text), "http://x.test/s?q=paris"), 5) == total
+def test_totals_in_any_language_and_markup(text: str, total: int) -> None:
+    outline = read_outline(page("paris", 5, count=text), "http://x.test/s?q=paris")
+    assert total_of(outline.lines, outline.url, 5) == total
+
+
+def test_a_number_of_the_query_is_not_a_total() -> None:
+    outline = read_outline(page("paris 1999", 5, count="Found for paris 1999: 44"), "http://x.test/s?q=paris+1999")
+    assert total_of(outline.lines, outline.url, 5) == 44
+
+
+@pytest.mark.parametrize(
+    ("form", "url", "fields"),
+    [
+        (
+            "<form action=/s method=post><input type=hidden name=q value=paris><input type=hidden name=from value=5>"
+            '<input type=submit name=go value="Prev"><input type=submit name=go value="Next &gt;"></form>',
+            "http://x.test/s",
+            (("q", "paris"), ("from", "5"), ("go", "Next >")),
+        ),
+        (
+            "<form action=/s><input type=hidden name=q value=paris><button name=page value=2>weiter</button></form>",
+            "http://x.test/s?q=paris&page=2",
+            (),
+        ),
+        ("<form action=/s><input name=q><button>Next</button></form>", "", ()),  # something to fill in
+        ("<form action=/buy method=post><input type=submit value='Order'></form>", "", ()),
+    ],
+)
+def test_a_form_can_turn_the_page(form: str, url: str, fields: tuple[tuple[str, str], ...]) -> None:
+    assert next_form(page("paris", 5, pager=form).encode(), "http://x.test/s?q=paris") == (url, fields)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +143,7 @@ def test_hostile_pages_are_read_in_linear_time() -> None:
     ):
         started = time.process_time()
         outline = read_outline(html, "http://x.test/")
-        total_of(outline, 3)
+        total_of(outline.lines, outline.url, 3)
         next_url(outline)
         assert time.process_time() - started < 5
 

@@ -1,4 +1,4 @@
-"""The state of a topical crawl: text without boilerplate, copies, links to follow, the recall estimate."""
+"""The state of a topical crawl: text without boilerplate, copies, links to follow, the limit per site."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ def test_a_copy_under_another_address_is_worth_nothing() -> None:
 
 
 def test_links_that_authors_do_not_want_followed_are_not_offered() -> None:
-    links = '<a href="/a">A</a><a href="/b" rel="nofollow">B</a><a href="http://z.test/">Z</a>'
+    links = (
+        '<a href="/a">A</a><a href="/b" rel="nofollow">B</a><a href="http://z.test/">Z</a><a href="/p.JPG?x=1">P</a>'
+    )
     assert [a.text for a in article_links(read_outline(page("t", links), "http://x.test/"))] == ["A"]
     closed = page("t", links, '<meta name="robots" content="noindex, NOFOLLOW">')
     assert article_links(read_outline(closed, "http://x.test/")) == []
@@ -66,14 +68,8 @@ def test_types_are_seen_in_any_syntax() -> None:
         assert document.example.types[0].endswith("Event")
 
 
-def test_documents_met_once_only_lower_the_recall_estimate() -> None:
-    pages = {f"http://x.test/{n}": page(f"Paris {n}", f"paris paris number{n}") for n in range(10)}
-    run = TopicalRun(Topic("", "paris"), 50)
-    for url in pages:
-        run_sequence(run.read(url, 0.5, "result"), Site(pages))
-        run.encountered(url)
-    alone = run.recall_estimate()
-    for url in pages:
-        run.encountered(url)
-    assert alone < run.recall_estimate() == 1.0
-    assert all(found.isolated for found in run.report_found())
+def test_a_site_gives_no_more_documents_than_allowed_whoever_asks() -> None:
+    access = Site({f"http://x.test/{n}": page(str(n), f"text {n}") for n in range(5)})
+    run = TopicalRun(Topic("", "paris"), 10, per_site=3)
+    read = [run_sequence(run.read(f"http://x.test/{n}", 0.5, "result"), access) for n in range(5)]
+    assert [document is not None for document in read] == [True, True, True, False, False]

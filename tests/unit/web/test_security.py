@@ -57,7 +57,7 @@ def test_control_needs_a_token(client: TestClient, token: str, path: str) -> Non
 def test_a_reading_server_controls_nothing(warehouse_path: Path, token: str) -> None:
     with TestClient(create_app(SiteState(warehouse_path, Settings())), base_url="http://localhost") as client:
         answer = client.post("/control/pause", headers={"authorization": f"Bearer {token}"})
-        assert answer.status_code == 403 and "--crawl" in answer.json()["hint"]
+        assert answer.status_code == 403 and "--control" in answer.json()["hint"]
         assert client.post("/sign-in", data={"token": token}).status_code == 401
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from quadloom.asking.statistics import STATISTICS, Statistics
 from quadloom.ingest.settle import settle_page
-from quadloom.ingest.traps import TRAPS, TrapCount
+from quadloom.ingest.traps.filter import TRAPS, TrapCount
 from quadloom.model.page import Page
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit

@@ -16,7 +16,7 @@ from quadloom.asking.inspect.child import InspectResult, InspectTask, InspectWor
 from quadloom.asking.inspect.items import PREFIXES, InspectedItem, items_of
 from quadloom.errors import UsageError
 from quadloom.fetching.fetcher import Fetcher, FetchResult
-from quadloom.fetching.http.transport import CurlTransport
+from quadloom.fetching.unit import open_fetcher
 from quadloom.model.document import Transformed
 from quadloom.model.finding import WEIGHT, Finding, FindingRecord, reported
 from quadloom.model.link import Link
@@ -144,7 +144,7 @@ class _InspectVisit(msgspec.Struct, frozen=True):
 def _visit(href: str, settings: Settings) -> _InspectVisit:
     """Fetch a page politely, following redirects as visits of their own. Raises `UrlError` if it is no URL."""
     hops: tuple[Hop, ...] = ()
-    fetcher = Fetcher(settings, CurlTransport(settings))
+    fetcher = open_fetcher(settings)
     try:
         fetched = _fetch(fetcher, href, 0.0)
         while isinstance(fetched.result, Page) and fetched.result.hops and len(hops) < settings.limits.redirects:

@@ -18,6 +18,7 @@ from types import TracebackType
 import msgspec
 
 from quadloom.asking.sparql.checks import CheckedQuery, Form, Token, check
+from quadloom.asking.sparql.frames import Cell, FrameMethods, typed
 from quadloom.asking.sparql.prefixes import PREFIXES
 from quadloom.asking.sparql.process import QueryProcess
 from quadloom.asking.sparql.result_formats import GRAPH_MEDIA, ROW_MEDIA
@@ -57,7 +58,7 @@ class _Boolean(msgspec.Struct):
     boolean: bool
 
 
-class QueryResult:
+class QueryResult(FrameMethods):
     """A result that is being streamed. Iterate for its bytes, once; `ended` and `truncated` are known after the last.
 
     If you stop early, close it (or use it as a context manager): that ends the query.
@@ -102,6 +103,12 @@ class QueryResult:
     def values(self) -> list[tuple[str, ...]]:
         """Solutions as plain strings in the order of `variables`; unbound = empty."""
         return [tuple(str(row[name].value) if name in row else "" for name in self.variables) for row in self.rows()]
+
+    def columns(self) -> dict[str, Sequence[Cell]]:
+        """Solutions by variable, each column with the type that all its values have; see also `pandas()`, `polars()`
+        and `arrow()`. Literals of a language or an unknown datatype are text."""
+        rows = self.rows()
+        return {name: typed([str(row[name].value) if name in row else None for row in rows]) for name in self.variables}
 
     def boolean(self) -> bool:
         """The answer to an ASK in format json."""

@@ -18,6 +18,7 @@ from quadloom.asking.audit.report import audit as audited
 from quadloom.asking.inspect.child import InspectTask, InspectWorker
 from quadloom.asking.search import moment
 from quadloom.cli.session import Session, session
+from quadloom.cli.tables import shortened
 from quadloom.model.finding import WEIGHT
 from quadloom.model.page import Page
 from quadloom.settings import Settings
@@ -123,10 +124,34 @@ def _write(s: Session, text: str, output: Path | None) -> None:
 
 
 def _print(s: Session, report: AuditReport, limit: int, output: Path | None) -> None:
-    lines = list(report_lines(report, limit))
-    _write(s, "\n".join(lines) + "\n", output)
+    if s.is_terminal and output is None:
+        _print_screen(s, report, limit)
+    else:
+        _write(s, "\n".join(report_lines(report, limit)) + "\n", output)
     if report.groups:
         s.say("to see all: --limit; to send it: --format html --output report.html; for CI: --fail-on error")
+
+
+def _print_screen(s: Session, report: AuditReport, limit: int) -> None:
+    """For a terminal: sites as a table, lines that are wrapped between words, addresses that stay in one line."""
+    s.table(
+        ["site", "score", "pages", "with data", "errors", "warnings", "new", "fixed"],
+        [
+            (one.site, round(one.score), one.pages, one.with_data, one.errors, one.warnings, one.new, one.fixed)
+            for one in report.sites
+        ],
+    )
+    rich: dict[str, list[int]] = {}
+    for feature in (feature for one in report.sites for feature in one.features):
+        sums = rich.setdefault(feature.feature, [0, 0])
+        sums[0] += feature.eligible
+        sums[1] += feature.pages
+    if rich:
+        eligible = [f"{name} {found} of {pages}" for name, (found, pages) in rich.items()]
+        s.print(f"\neligible for rich results: {', '.join(eligible)}")
+    for line in group_report(report, limit):
+        place = line.strip()
+        s.print("    " + shortened(place, s.out.width - 4) if line.startswith("    ") else line)
 
 
 def report_lines(report: AuditReport, limit: int) -> Iterator[str]:
@@ -140,6 +165,11 @@ def report_lines(report: AuditReport, limit: int) -> Iterator[str]:
         rich = [f"{feature.feature} {feature.eligible} of {feature.pages}" for feature in one.features]
         if rich:
             yield f"  eligible for rich results: {' · '.join(rich)}"
+    yield from group_report(report, limit)
+
+
+def group_report(report: AuditReport, limit: int) -> Iterator[str]:
+    """The groups as text, errors and warnings first."""
     shown = [group for group in report.groups if group.severity != "info"] or list(report.groups)
     for group in shown[:limit]:
         yield ""

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Annotated
 
+import msgspec
 from cyclopts import Parameter
 
-from quadloom.asking.history import PageHistory
+from quadloom.asking.changes.history import PageHistory
+from quadloom.asking.changes.readable_changes import StoredNames
+from quadloom.asking.changes.versions import VersionDifference
+from quadloom.asking.entity import Entity, Property
 from quadloom.asking.sparql.prefixes import shorten
+from quadloom.asking.things.paths import comparable, type_name, words
 from quadloom.cli.session import Session, session
 from quadloom.errors import UsageError
 from quadloom.warehouse import Warehouse
@@ -24,6 +30,7 @@ def show(
     until: str = "",
     consolidate: bool | None = None,
     limit: int = 200,
+    raw: Flag = False,
 ) -> None:
     """Show what is known about an entity, with the pages that say so; or, with `show page URL`, a page and its history.
 
@@ -43,11 +50,13 @@ def show(
         merge names linked by owl:sameAs or a shared identifier
     limit
         number of lines to print
+    raw
+        with --since: print the statements as N-Quads, with + and -
     """
     s = session()
     if len(names) == 2 and names[0] == "page":
         with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
-            _show_page(s, warehouse, names[1], history=history, at=at, since=since, until=until)
+            _show_page(s, warehouse, names[1], history=history, at=at, since=since, until=until, raw=raw)
         return
     if len(names) != 1:
         raise UsageError(
@@ -55,6 +64,9 @@ def show(
         )
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
         entity = warehouse.ask.entity(names[0], consolidate=consolidate)
+        if s.is_terminal and not s.json:
+            _print_entity(s, entity, StoredNames(warehouse.stores.quads), limit)
+            return
     if s.json:
         s.emit(entity)
         return
@@ -73,28 +85,83 @@ def show(
         s.say(f"{lines + len(entity.inverse)} lines; to see more, raise --limit")
 
 
-def _show_page(s: Session, warehouse: Warehouse, url: str, *, history: bool, at: str, since: str, until: str) -> None:
+def _print_entity(s: Session, entity: Entity, names: Callable[[str], str], limit: int) -> None:
+    """For a terminal: statements with numbered sources, which are listed once below."""
+    s.write(f"{entity.label or entity.iri}  {', '.join(type_name(name) for name in entity.types)}\n{entity.iri}\n")
+    numbers: dict[str, int] = {}
+
+    def cited(sources: Sequence[str]) -> str:
+        cited = {numbers.setdefault(source, len(numbers) + 1) for source in sources}
+        return " ".join(f"[{number}]" for number in sorted(cited))
+
+    rows = [
+        (("≠ " if found.contradicted else "") + words(found.iri), value, cited(sources))
+        for found in entity.properties
+        for value, sources in _values(found, names).items()
+    ]
+    rows += [(f"← {words(one.predicate)}", _name(one.subject, names), cited(one.sources)) for one in entity.inverse]
+    s.table(["property", "value", "sources"], rows[:limit])
+    s.write("\nSources")
+    for source, number in numbers.items():
+        s.write(f"  [{number}] {source}")
+    if len(rows) > limit:
+        s.say(f"{len(rows)} lines; to see more, raise --limit")
+
+
+def _values(found: Property, names: Callable[[str], str]) -> dict[str, list[str]]:
+    """Each value once, though pages write it with and without a language, with all its sources."""
+    merged: dict[str, tuple[str, list[str]]] = {}
+    for statement in found.statements:
+        value = statement.value
+        text = _name(value.text, names) if value.kind == "iri" else _one_line(value.text)
+        merged.setdefault(comparable(text), (text, []))[1].extend(statement.sources)
+    return dict(merged.values())
+
+
+def _name(iri: str, names: Callable[[str], str]) -> str:
+    return names(iri) or shorten(iri)
+
+
+def _show_page(
+    s: Session, warehouse: Warehouse, url: str, *, history: bool, at: str, since: str, until: str, raw: bool
+) -> None:
     """Print the visits, the graph at a time, the difference between two times, or a summary."""
     if at:
         s.write(warehouse.ask.graph_at(url, at).nquads.decode())
     elif since:
-        _print_changes(s, warehouse, url, since, until)
+        _print_changes(s, warehouse, url, since, until, raw)
     elif history:
         _print_visits(s, warehouse.ask.history(url))
     else:
         _print_page(s, warehouse.ask.history(url))
 
 
-def _print_changes(s: Session, warehouse: Warehouse, url: str, since: str, until: str) -> None:
+def _print_changes(s: Session, warehouse: Warehouse, url: str, since: str, until: str, raw: bool) -> None:
     found = warehouse.ask.changes(url, since, until) if until else warehouse.ask.changes(url, since)
     if s.json:
-        s.emit({"url": url, "added": found.added, "removed": found.removed})
+        s.emit({"url": url, **msgspec.structs.asdict(found)})
         return
-    for line in found.removed:
-        s.write(f"- {line}")
-    for line in found.added:
-        s.write(f"+ {line}")
+    if raw:
+        for line in found.removed:
+            s.write(f"- {line}")
+        for line in found.added:
+            s.write(f"+ {line}")
+    else:
+        _print_readable(s, warehouse, found)
     s.say(f"{len(found.added)} statements added, {len(found.removed)} removed")
+
+
+def _print_readable(s: Session, warehouse: Warehouse, found: VersionDifference) -> None:
+    s.table(
+        ["thing", "property", "before", "after"],
+        [
+            (change.thing, change.property, ", ".join(change.before), ", ".join(change.after))
+            for change in warehouse.ask.readable(found.added, found.removed)
+        ],
+    )
+    for sign, lines in (("-", found.text_removed), ("+", found.text_added)):
+        for line in lines:
+            s.write(f"{sign} {_one_line(line)}")
 
 
 def _print_visits(s: Session, found: PageHistory) -> None:
@@ -142,9 +209,12 @@ def _print_page(s: Session, found: PageHistory) -> None:
         "bytes": page.body_bytes,
         "reason": page.reason,
     }
-    for name, value in lines.items():
-        if value != "":
-            s.write(f"{name}\t{value}")
+    if s.is_terminal:
+        s.table(["", ""], [(name, str(value)) for name, value in lines.items() if value != ""])
+    else:
+        for name, value in lines.items():
+            if value != "":
+                s.write(f"{name}\t{value}")
     for finding in page.findings:
         s.write(f"finding\t{finding.code}\t{finding}")
 

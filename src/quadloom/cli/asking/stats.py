@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import difflib
 from itertools import islice
 from typing import Annotated
 
+import msgspec
 from cyclopts import Parameter
 
-from quadloom.asking.findings import defects
+from quadloom.asking.findings import LocatedDefect, defects
+from quadloom.asking.numbers import WarehouseNumbers, labelled
 from quadloom.asking.sparql.prefixes import shorten
-from quadloom.cli.session import session
+from quadloom.asking.statistics import Summary
+from quadloom.checks.codes import codes as known_codes
+from quadloom.cli.session import Session, session
+from quadloom.errors import UsageError
 from quadloom.warehouse import Warehouse
 
 
@@ -23,11 +29,15 @@ def stats(*, limit: int = 20) -> None:
     """
     s = session()
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
-        numbers = warehouse.ask.statistics(limit=limit)
+        found, numbers = warehouse.ask.numbers(), warehouse.ask.statistics(limit=limit)
     if s.json:
-        s.emit(numbers)
+        s.emit({"numbers": found, **msgspec.structs.asdict(numbers)})
         return
-    s.write(f"pages\t{numbers.pages}\nquads\t{numbers.quads}")
+    if s.is_terminal:
+        _print_statistics(s, found, numbers)
+        return
+    for label, count in labelled(found):
+        s.write(f"{label}\t{count}")
     for name in ("classes", "properties", "vocabularies"):
         for value, count in getattr(numbers, name):
             s.write(f"{name}\t{shorten(value)}\t{count}")
@@ -37,6 +47,31 @@ def stats(*, limit: int = 20) -> None:
     for name in ("sizes", "change_rates"):
         for value, share in getattr(numbers, name):
             s.write(f"{name}\t{value}\t{share:.1%}")
+
+
+def _print_statistics(s: Session, found: WarehouseNumbers, numbers: Summary) -> None:
+    """For a terminal: one table for each list, its values as people read them."""
+    s.table(["the warehouse", ""], labelled(found))
+    for name, unit in (("classes", "things"), ("properties", "statements"), ("vocabularies", "statements")):
+        s.write("")
+        s.table([name, unit], [(shorten(value), count) for value, count in getattr(numbers, name)])
+    for name, unit in (("sites", "pages"), ("kinds", "pages"), ("outcomes", "pages")):
+        s.write("")
+        s.table([name, unit], getattr(numbers, name))
+    for name, title in (("sizes", "size"), ("change_rates", "changes")):
+        s.write("")
+        s.table([title, "share of pages"], [(value, f"{share:.1%}") for value, share in getattr(numbers, name)])
+
+
+def _print_located(s: Session, located: list[LocatedDefect]) -> None:
+    """For a terminal: by code, what to do once, then the pages with the place of each finding."""
+    by_code: dict[str, list[LocatedDefect]] = {}
+    for item in located:
+        by_code.setdefault(item.finding.code, []).append(item)
+    for code, items in by_code.items():
+        advice = next((item.finding.advice for item in items if item.finding.advice), "")
+        s.write(f"{items[0].finding.severity} {code}" + (f": {advice}" if advice else ""))
+        s.table(["page", "line", "finding"], [(one.url, one.finding.line or "", one.finding.message) for one in items])
 
 
 def findings(
@@ -59,12 +94,15 @@ def findings(
         exit with code 1 if there are errors or warnings, for scripts
     """
     s = session()
+    unknown = [code for code in codes if code not in known_codes()]
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
         counted = defects(warehouse.ask.findings(codes=codes, site=site))
         located = list(islice(warehouse.ask.findings(codes=codes, site=site), limit)) if codes else []
     if s.json:
         for record in located if codes else counted[:limit]:
             s.emit(record)
+    elif codes and s.is_terminal:
+        _print_located(s, located)
     elif codes:
         s.table(
             ["page", "severity", "code", "finding"],
@@ -72,14 +110,21 @@ def findings(
         )
     else:
         s.table(
-            ["severity", "code", "pages", "findings", "example", "finding"],
+            ["severity", "code", "pages", "findings", *(["finding"] if s.is_terminal else ["example", "finding"])],
             [
-                (defect.severity, defect.code, defect.pages, defect.findings, defect.example, defect.message)
+                (
+                    *(defect.severity, defect.code, defect.pages, defect.findings),
+                    *([] if s.is_terminal else [defect.example]),
+                    defect.message,
+                )
                 for defect in counted[:limit]
             ],
         )
+    near = difflib.get_close_matches(unknown[0], known_codes(), n=1, cutoff=0.8) if unknown and not counted else []
+    if near:  # other codes than these may come from any phase or plug-in
+        raise UsageError(f"there is no finding {unknown[0]!r}", hint=f"did you mean {near[0]}?")
     if not counted:
-        s.say("no findings" + (f" {' '.join(codes)}" if codes else ""))
+        s.say("no findings" + (f" {' '.join(codes)}; to list those in use: `quadloom findings`" if codes else ""))
     elif not codes:
         s.say("to list the pages: `quadloom findings CODE`; docs/reference/findings.md explains the codes")
     return 1 if fail_found and any(defect.severity != "info" for defect in counted) else 0

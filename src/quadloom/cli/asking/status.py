@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
@@ -9,13 +10,18 @@ from typing import Annotated, Literal
 import msgspec
 from cyclopts import Parameter
 
+from quadloom.asking.numbers import LABELS
 from quadloom.cli.session import Session, session
-from quadloom.crawl.balance import balance_of
+from quadloom.cluster.steering import is_cluster
+from quadloom.cluster.view import ClusterView, cluster_view, merged_report
+from quadloom.crawl.balance import Balance, balance_of
 from quadloom.crawl.control import Value, ask
 from quadloom.crawl.explain import Why
 from quadloom.crawl.monitor import heartbeat
 from quadloom.crawl.report import CrawlReport
-from quadloom.ingest.traps import TrapCount, read_traps
+from quadloom.crawl.run_history import balance_of_run, runs_of
+from quadloom.ingest.traps.filter import TrapCount, read_traps
+from quadloom.model.phase import PHASES
 from quadloom.refresh.state import schedule_of
 from quadloom.settings import without_password
 from quadloom.warehouse import Warehouse
@@ -24,6 +30,11 @@ OUTDATED = (
     "The text index was made by an older version of Quadloom: a search misses pages, above all in scripts without "
     "blanks. To rebuild it: `quadloom rebuild`."
 )
+
+_WORKER_COLUMNS = (
+    "worker", "state", "host", "version", "phases", "shards", "pages/s", "pages", "failed", "queued", "cores busy",
+    "load", "MiB used", "MiB free", "disk GiB free", "silent s",
+)  # fmt: skip
 
 
 def status(*, watch: Annotated[bool, Parameter(negative="")] = False, interval: float = 2.0) -> None:
@@ -134,13 +145,21 @@ def _print(s: Session) -> None:
     live = ask(s.warehouse, "status")
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
         summary = warehouse.ask.status()
+        rows = warehouse.stores.state.workers()
         traps = read_traps(warehouse.stores.catalog)
         expected = schedule_of(warehouse.stores.catalog, s.settings).planner.expected()
+        runs = runs_of(warehouse.stores.catalog, 1)
     summary["expected"] = msgspec.to_builtins(expected)
     summary["trapped"] = sum(trap.count for trap in traps)
+    cluster = cluster_view(rows)
+    if is_cluster(s.settings):
+        summary["cluster"] = msgspec.to_builtins(cluster)
+        whole = merged_report(rows)
+        # Of all workers, whichever machine is asked; only the processes of this one are shown below.
+        live = msgspec.to_builtins(whole) if whole is not None else None
     if isinstance(live, dict):
         # The crawl counts what this run has read; these two must say what the warehouse holds.
-        held = {name: summary[name] for name in ("quads", "statuses")}
+        held = {name: summary[name] for name in ("quads", "statuses", *(["frontier"] if cluster.workers else []))}
         summary = {**summary, **live, **held, "running": True}
     if s.json:
         s.emit(summary)
@@ -149,10 +168,14 @@ def _print(s: Session) -> None:
         _print_screen(s, summary)
     else:
         for name, value in summary.items():
+            if name == "cluster":
+                continue
             if isinstance(value, dict):
                 s.write(f"{name}\t" + "  ".join(f"{key} {inner}" for key, inner in value.items() if inner))
             elif not isinstance(value, list):
                 s.write(f"{name}\t{value}")
+    if cluster.workers:
+        print_workers(s, cluster)
     if summary.get("text_index") == "outdated":
         s.say(OUTDATED)
     if traps:
@@ -160,7 +183,43 @@ def _print(s: Session) -> None:
         s.say(f"{first.host}: {first.count} URLs refused: {first.reason}, for example {first.example}")
         s.say("to list all of them: `quadloom sites`")
     if isinstance(live, dict):
-        _print_balance(s, msgspec.convert(live, CrawlReport))
+        _print_crawl(s, msgspec.convert(live, CrawlReport))
+    elif runs and runs[0].phases:
+        s.say("phases of the last crawl:")
+        _print_balance(s, balance_of_run(runs[0], os.cpu_count() or 1))
+
+
+def print_workers(s: Session, cluster: ClusterView) -> None:
+    """Print all workers with totals; the dead in red, and named."""
+    dead = len(cluster.workers) - len(cluster.alive)
+    rows = [*cluster.workers, msgspec.structs.replace(cluster.totals, name=f"all {len(cluster.alive)} alive")]
+    s.table(
+        _WORKER_COLUMNS,
+        [
+            (
+                worker.name,
+                worker.state,
+                worker.host,
+                worker.version,
+                "" if len(worker.phases) == len(PHASES) else " ".join(worker.phases),
+                worker.shards,
+                worker.rate,
+                worker.pages,
+                worker.failed,
+                worker.queued,
+                worker.cores_busy,
+                worker.load,
+                worker.memory_used // 2**20,
+                worker.memory_free // 2**20,
+                worker.disk_free / 2**30,
+                worker.silent_seconds,
+            )
+            for worker in rows
+        ],
+        styles=["red" if worker.state == "dead" else "" for worker in rows],
+    )
+    if dead:
+        s.say(f"{dead} of {len(cluster.workers)} workers {'is' if dead == 1 else 'are'} dead; others took their shards")
 
 
 def _print_screen(s: Session, summary: dict[str, Value]) -> None:
@@ -169,17 +228,11 @@ def _print_screen(s: Session, summary: dict[str, Value]) -> None:
     sizes = {name: _bytes(value) for name, value in groups.get("sizes", {}).items() if isinstance(value, int)}
     frontier = groups.get("frontier", {})
     lines = [
-        ("URLs", frontier.get("total"), _counted(frontier, leave_out=("total",))),
-        ("pages", sum(_numbers(groups.get("outcomes", {})).values()), _counted(groups.get("outcomes", {}))),
+        ("URLs known", frontier.get("total"), _counted(frontier, leave_out=("total",))),
+        *_vocabulary(groups, sizes),
         ("kinds", "", _counted(groups.get("kinds", {}))),
         ("statuses", "", _counted(groups.get("statuses", {}))),
         ("pages wait for", "", _counted(groups.get("owed", {}))),
-        (
-            "quads",
-            summary.get("quads"),
-            f"{sizes.get('quads', '')}, including the warehouse's own statements about its pages".lstrip(", "),
-        ),
-        ("documents", summary.get("documents"), sizes.get("text", "")),
         ("archive", "", sizes.get("archive", "")),
         ("database", "", sizes.get("database", "")),
         ("freshness", "", _freshness(groups.get("expected", {}))),
@@ -194,6 +247,16 @@ def _print_screen(s: Session, summary: dict[str, Value]) -> None:
             if count or words
         ],
     )
+
+
+def _vocabulary(groups: Mapping[str, Mapping[str, Value]], sizes: Mapping[str, str]) -> list[tuple[str, Value, str]]:
+    """The five numbers by their names, each with what is known besides."""
+    more = {
+        "pages_visited": _counted(groups.get("outcomes", {})),
+        "documents_indexed": sizes.get("text", ""),
+        "statements_by_pages": sizes.get("quads", ""),
+    }
+    return [(LABELS[name], count, more.get(name, "")) for name, count in groups.get("numbers", {}).items()]
 
 
 def _numbers(group: Mapping[str, Value]) -> dict[str, int]:
@@ -222,13 +285,23 @@ def _bytes(count: int) -> str:
     return f"{count / 1024:.0f} KiB"
 
 
-def _print_balance(s: Session, report: CrawlReport) -> None:
-    """Print the capacity of each phase, which one is the bottleneck, and every process with totals."""
-    found = balance_of(report)
+def _print_balance(s: Session, found: Balance) -> None:
+    """Print the capacity of each phase, and which one is the bottleneck."""
     s.table(
-        ["phase", "pages", "pages/s now", "pages/s a core", "ratio", "cores busy", "cores due"],
-        [(row.phase, row.pages, row.rate, row.per_core, row.ratio, row.busy, row.cores) for row in found.phases],
+        ["phase", "pages", "waiting", "pages/s now", "pages/s a core", "ratio", "cores busy", "cores due"],
+        [
+            (row.phase, row.pages, row.queue, row.rate, row.per_core, row.ratio, row.busy, row.cores)
+            for row in found.phases
+        ],
     )
+    s.write(f"advice\t{found.advice}")
+
+
+def _print_crawl(s: Session, report: CrawlReport) -> None:
+    """Print the phases of a running crawl, and every process with totals."""
+    for text in report.waits_for:
+        s.write(f"waits for\t{text}")
+    _print_balance(s, balance_of(report))
     s.table(
         ["process", "pid", "MiB", "CPU s", "cores", "in hand"],
         [
@@ -256,4 +329,3 @@ def _print_balance(s: Session, report: CrawlReport) -> None:
     for disk in report.disks:
         if disk.problem:
             s.write(f"left out\tarchive directory {disk.directory}: {disk.problem}")
-    s.write(f"advice\t{found.advice}")

@@ -8,15 +8,17 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from quadloom.asking.things.formats import as_csv, as_json_lines, as_parquet, cells, headings
-from quadloom.asking.things.paths import parse_path, type_name
-from quadloom.asking.things.selection import ThingSelection, parse_condition
-from quadloom.asking.things.table import TableRequest, ThingTable
+from quadloom.asking.things.library import select
+from quadloom.asking.things.paths import type_name
+from quadloom.asking.things.table import ThingTable
 from quadloom.cli.session import Session, session
 from quadloom.errors import UsageError
 from quadloom.warehouse import Warehouse
+from quadloom.web.view.filters import date_words
 
 _LISTED = 40
-_WIDEST = 40  # characters of a cell on a terminal
+_WIDEST = 60  # characters of a cell on a terminal
+_READABLE = 26  # columns that a text needs to be read
 
 
 def table(
@@ -60,16 +62,7 @@ def table(
         if not type:
             _list_types(s, warehouse)
             return
-        descending = sort.startswith("-")
-        selection = ThingSelection(
-            type=tables.resolve(type),
-            conditions=tuple(parse_condition(text) for text in where),
-            sort=parse_path(sort.lstrip("-")) if sort else (),
-            descending=descending,
-            sites=sites,
-        )
-        paths = tuple(parse_path(text) for text in columns.split(",") if text.strip())
-        found = tables.table(TableRequest(selection=selection, columns=paths, limit=max(1, limit), facets=False))
+        found = select(tables, type, where=where, columns=columns, sort=sort, sites=sites, limit=limit).table
     _print(s, found, format or ("json" if s.json else ""))
 
 
@@ -86,12 +79,26 @@ def _print(s: Session, found: ThingTable, format: str) -> None:
         case _:
             rows = [cells(row) for row in found.rows]
             if s.is_terminal:  # IRI and sources are left to the other formats: they would fill the screen
-                s.table(headings(found)[1:-1], [[_cut(text) for text in row[1:-1]] for row in rows])
+                _print_columns(
+                    s, headings(found)[1:-1], [[_cut(date_words(text)) for text in row[1:-1]] for row in rows]
+                )
             else:
                 s.table(headings(found), rows)
-            shown = len(found.rows)
             about = "" if found.exact else "about "
-            s.say(f"{shown} of {about}{found.total} things of type {found.name}")
+            s.say(f"{len(found.rows):,} of {about}{found.total} things of type {found.name}")
+
+
+def _print_columns(s: Session, names: list[str], rows: list[list[str]]) -> None:
+    """The first columns, as many as can be read side by side; the others are named."""
+    shown, used = 0, 0
+    for place, name in enumerate(names):
+        used += min(_READABLE, max([len(name), *(len(row[place]) for row in rows)])) + 2
+        if used > s.out.width and shown:
+            break
+        shown += 1
+    s.table(names[:shown], [row[:shown] for row in rows])
+    if shown < len(names):
+        s.say(f"also: {', '.join(names[shown:])}; to choose: --columns; to see all: --format csv")
 
 
 def _list_types(s: Session, warehouse: Warehouse) -> None:

@@ -8,7 +8,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from quadloom.cli.session import session
+from quadloom.cli.session import Session, session
+from quadloom.cluster.steering import STANDING, Steering, is_cluster
 from quadloom.crawl.control import ask, ask_all
 from quadloom.errors import UsageError
 from quadloom.model.wire import Value
@@ -16,34 +17,93 @@ from quadloom.scheduling.objectives import Policy
 from quadloom.settings import seconds
 from quadloom.warehouse import Warehouse
 
-
-def pause() -> None:
-    """Pause a running crawl: pages in progress are finished, no new ones are fetched."""
-    _request("pause")
+AllWorkers = Annotated[bool, Parameter(name="--all-workers", negative="")]
 
 
-def resume() -> None:
-    """Resume a paused crawl."""
-    _request("resume")
+def pause(*, all_workers: AllWorkers = False, worker: str = "") -> int:
+    """Pause a running crawl: pages in progress are finished, no new ones are fetched.
+
+    Parameters
+    ----------
+    all_workers
+        on a cluster: all workers, and those that join later, until `resume --all-workers`
+    worker
+        on a cluster: the worker with this name
+    """
+    return _request("pause", all_workers, worker)
 
 
-def stop() -> None:
-    """Stop a running crawl; pages in progress are finished and saved."""
-    _request("stop")
+def resume(*, all_workers: AllWorkers = False, worker: str = "") -> int:
+    """Resume a paused crawl.
+
+    Parameters
+    ----------
+    all_workers
+        on a cluster: all workers
+    worker
+        on a cluster: the worker with this name
+    """
+    return _request("resume", all_workers, worker)
 
 
-def _request(verb: str) -> None:
+def stop(*, all_workers: AllWorkers = False, worker: str = "") -> int:
+    """Stop a running crawl; pages in progress are finished and saved.
+
+    Parameters
+    ----------
+    all_workers
+        on a cluster: all workers
+    worker
+        on a cluster: the worker with this name
+    """
+    return _request("stop", all_workers, worker)
+
+
+def _request(verb: str, all_workers: bool, worker: str) -> int:
     s = session()
+    if all_workers or worker:
+        return ask_workers(s, verb, {}, worker)
     answers = ask_all(s.warehouse, verb)
     if not answers:
-        raise UsageError(
-            f"no crawl is running on {s.warehouse}",
-            hint="to start one: `quadloom crawl`; to name another warehouse: -w",
-        )
+        raise _not_running(s, "to start one: `quadloom crawl`; to name another warehouse: -w")
     if s.json:
         s.emit(answers[0])
     else:
         s.say(f"{answers[0]}")
+    return 0
+
+
+def _not_running(s: Session, hint: str) -> UsageError:
+    if is_cluster(s.settings):
+        hint = "to ask the workers of the cluster: --all-workers, or --worker NAME; `quadloom status` lists them"
+    return UsageError(f"no crawl is running on {s.warehouse}", hint=hint)
+
+
+def ask_workers(s: Session, verb: str, arguments: dict[str, Value], worker: str) -> int:
+    """Ask all workers of the cluster or one of them, and print what each says. Exit code 1 if one did not do it."""
+    if not is_cluster(s.settings):
+        raise UsageError(
+            "there are no workers: this warehouse belongs to one machine",
+            hint="leave out --all-workers and --worker, or set stores.frontier to the cluster's database",
+        )
+    with Steering(s.settings) as steering:
+        replies = steering.send(verb, arguments, worker=worker)
+    if not replies and verb not in STANDING:
+        raise UsageError("no worker is alive", hint="start one on each machine: `quadloom worker`")
+    if s.json:
+        s.emit({"workers": replies})
+    else:
+        for reply in replies:
+            s.write(f"{reply.worker}\t{reply.error or _words(reply.answer)}")
+        if not replies:
+            s.say("no worker is alive; those that start later will follow this")
+    return 1 if any(reply.error for reply in replies) else 0
+
+
+def _words(answer: object) -> str:
+    if isinstance(answer, dict):
+        return "  ".join(f"{name} {value}" for name, value in answer.items())
+    return str(answer)
 
 
 def refresh(*urls: str, site: str = "", older_than: str = "") -> None:
@@ -72,7 +132,12 @@ def refresh(*urls: str, site: str = "", older_than: str = "") -> None:
         s.write(f"{answer} requested")
 
 
-def strategies(*names: str, all_pages: Annotated[bool, Parameter(name="--all", negative="")] = False) -> None:
+def strategies(
+    *names: str,
+    all_pages: Annotated[bool, Parameter(name="--all", negative="")] = False,
+    all_workers: AllWorkers = False,
+    worker: str = "",
+) -> int:
     """Show or change by which strategies a running crawl follows links.
 
     Parameters
@@ -81,6 +146,10 @@ def strategies(*names: str, all_pages: Annotated[bool, Parameter(name="--all", n
         all, same-site, external, feeds, seealso, vocabulary, sitemaps, or .rq files; without any they are shown
     all_pages
         also look for links on all pages that were read before
+    all_workers
+        on a cluster: all workers, and those that join later
+    worker
+        on a cluster: the worker with this name
     """
     s = session()
     wanted: list[Value] | None = [
@@ -90,19 +159,19 @@ def strategies(*names: str, all_pages: Annotated[bool, Parameter(name="--all", n
         raise UsageError(
             "no strategy is named", hint="for the strategies of the configuration: `quadloom extract --all`"
         )
+    if all_workers or worker:
+        return ask_workers(s, "strategies", {"strategies": wanted, "stored": all_pages}, worker)
     answer = ask(s.warehouse, "strategies", strategies=wanted, stored=all_pages)
     if not isinstance(answer, dict):
-        raise UsageError(
-            f"no crawl is running on {s.warehouse}",
-            hint="set crawl.strategies, or give --strategy to `quadloom crawl` and `quadloom extract`",
-        )
+        raise _not_running(s, "set crawl.strategies, or give --strategy to `quadloom crawl` and `quadloom extract`")
     if s.json:
         s.emit(answer)
-        return
+        return 0
     chosen = answer.get("strategies")
     s.write(", ".join(map(str, chosen)) if isinstance(chosen, list) else "")
     if answer.get("pages"):
         s.say(f"{answer['pages']} stored pages are looked at again")
+    return 0
 
 
 def _span(text: str) -> float:
@@ -120,7 +189,9 @@ def freshness(
     policy: Policy | None = None,
     alpha: float | None = None,
     chi: float | None = None,
-) -> None:
+    all_workers: AllWorkers = False,
+    worker: str = "",
+) -> int:
     """Show or change how a running crawl divides its bandwidth and weighs pages, until it ends.
 
     Parameters
@@ -137,26 +208,29 @@ def freshness(
         α of the policy xyleme: how much worse a copy is that missed many changes than one that missed one
     chi
         χ: average weight of a page with structured data; an ordinary page weighs 1
+    all_workers
+        on a cluster: all workers, and those that join later
+    worker
+        on a cluster: the worker with this name
     """
     s = session()
     if bandwidth is not None and bandwidth <= 0.0:
         raise UsageError("the bandwidth must be positive", hint="to stop fetching for a while: `quadloom pause`")
-    answer = ask(
-        s.warehouse,
-        "freshness",
-        bandwidth=bandwidth,
-        suspect_share=suspect_share,
-        discovery_share=discovery_share,
-        policy=policy,
-        alpha=alpha,
-        chi=chi,
-    )
+    change: dict[str, Value] = {
+        "bandwidth": bandwidth,
+        "suspect_share": suspect_share,
+        "discovery_share": discovery_share,
+        "policy": policy,
+        "alpha": alpha,
+        "chi": chi,
+    }
+    if all_workers or worker:
+        return ask_workers(s, "freshness", change, worker)
+    answer = ask(s.warehouse, "freshness", **change)
     if not isinstance(answer, dict):
-        raise UsageError(
-            f"no crawl is running on {s.warehouse}",
-            hint="the next crawl takes its values from [freshness] in quadloom.toml",
-        )
+        raise _not_running(s, "the next crawl takes its values from [freshness] in quadloom.toml")
     if s.json:
         s.emit(answer)
     else:
         s.table(["what", "value"], [(name, value) for name, value in answer.items()])
+    return 0

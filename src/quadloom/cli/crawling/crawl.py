@@ -7,16 +7,16 @@ import re
 import signal
 import sys
 import threading
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from glob import escape
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Literal
 
+import msgspec
 from cyclopts import Parameter
-from rich.live import Live
-from rich.text import Text
 
+from quadloom.cli.crawling.live import ProgressDisplay, finish, nothing_read
 from quadloom.cli.session import Session, session
 from quadloom.crawl.report import CrawlReport
 from quadloom.crawl.session import RunningCrawl
@@ -25,6 +25,7 @@ from quadloom.fetching.guard import is_opened
 from quadloom.ingest.link_queries import check_strategies
 from quadloom.model.phase import PHASES, PhaseName
 from quadloom.model.url import Url
+from quadloom.settings import Settings, SiteSettings
 from quadloom.stores.backends import exists
 from quadloom.warehouse import Warehouse
 
@@ -41,6 +42,7 @@ def crawl(
     max_seconds: float | None = None,
     max_failures: int | None = None,
     delay: float | None = None,
+    own_site: Annotated[bool, Parameter(negative="")] = False,
     contact: str | None = None,
     strategy: Annotated[list[str] | None, Parameter(negative="")] = None,
     order: Literal["breadth-first", "importance", "random"] | None = None,
@@ -72,6 +74,8 @@ def crawl(
         exit with code 5 if more visits than this failed
     delay
         least seconds between two requests to one host
+    own_site
+        the hosts of these URLs are your own: no pauses between requests, 16 requests at the same time
     contact
         URL or mail address shown to the sites you visit
     strategy
@@ -114,14 +118,15 @@ def crawl(
         return crawl_on_ray(s, starts or s.settings.crawl.seeds, ray, ray_workers)
     check_start(s, starts)
     chosen = chosen_phases(phases)
-    with Warehouse.open(s.warehouse, settings=s.settings, phases=chosen) as warehouse:
+    settings = with_own_sites(s.settings, starts or s.settings.crawl.seeds) if own_site else s.settings
+    with Warehouse.open(s.warehouse, settings=settings, phases=chosen) as warehouse:
         if "fetch" in chosen:
             require_contact(s, warehouse, starts)
         running = warehouse.crawl(starts or s.settings.crawl.seeds, forever=forever, follow=follow)
         if until_input_ends:
             _when_input_ends(lambda: _stop_quietly(s, running))
         report, interrupted = follow_crawl(s, running)
-    return finish(s, report, interrupted, max_failures)
+    return finish(s, report, interrupted, max_failures) or nothing_read(s, report)
 
 
 def chosen_phases(names: list[str] | None) -> frozenset[PhaseName]:
@@ -157,6 +162,18 @@ def check_start(s: Session, starts: list[str]) -> None:
     private = all(is_opened(Url.parse(url).host, s.settings.guard) for url in first)
     if not s.settings.crawl.contact and not private and not _can_ask():
         raise _no_contact()
+
+
+def with_own_sites(settings: Settings, starts: Sequence[str]) -> Settings:
+    """The settings for a user who owns the hosts of these URLs."""
+    if not starts:
+        raise UsageError(
+            "--own-site needs a URL, to know which host is yours",
+            hint="give the URL again, or write a [[site]] table with own = true",
+        )
+    hosts = sorted({Url.parse(url).host for url in starts})
+    sites = [SiteSettings(match=escape(host), own=True) for host in hosts]
+    return msgspec.structs.replace(settings, site=[*settings.site, *sites])
 
 
 def _when_input_ends(then: Callable[[], None]) -> None:
@@ -207,81 +224,6 @@ def follow_crawl(s: Session, running: RunningCrawl) -> tuple[CrawlReport, bool]:
         for number, handler in previous.items():
             signal.signal(number, handler)
     return report, interrupted.is_set()
-
-
-def finish(s: Session, report: CrawlReport, interrupted: bool, max_failures: int | None) -> int:
-    """Print the result of a crawl; returns the exit code."""
-    if s.json:
-        s.emit(report)
-    else:
-        for text in report.notices:
-            s.say(f"notice: {text}")
-        s.say(
-            f"{report.pages} {'page' if report.pages == 1 else 'pages'} · "
-            f"{report.quads} quads · {report.failed} failed · {report.denied} denied · "
-            f"{report.seconds:.1f} s ({report.pages_per_second:.1f} pages/s)"
-        )
-        queued, waiting = report.frontier.get("queued", 0), report.frontier.get("waiting", 0)
-        s.say(f"{queued} URLs left to read · {waiting} to be read again later")
-        if waiting and not (report.pages or queued or interrupted):
-            s.say("Nothing to crawl right now. To re-read pages: `quadloom refresh`.")
-    if interrupted:
-        s.say("interrupted; all finished pages are saved\nhint: to continue, run the same command again")
-        return 130
-    if max_failures is not None and report.failed > max_failures:
-        s.say(f"{report.failed} visits failed, more than --max-failures {max_failures}")
-        s.say("hint: to see on which hosts: `quadloom sites --sort failed`")
-        return 5
-    return 0
-
-
-class ProgressDisplay:
-    """Phase counters, pages per second and the queue: live on a terminal, elsewhere a line every ten seconds."""
-
-    def __init__(self, s: Session) -> None:
-        self._session = s
-        self._live: Live | None = None
-        self._shown = time.monotonic()
-        self._terminal = sys.stderr.isatty()
-
-    def __enter__(self) -> ProgressDisplay:
-        if self._terminal and not self._session.quiet:
-            self._live = Live(Text("starting …"), console=self._session.err, refresh_per_second=4, transient=True)
-            self._live.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._live is not None:
-            self._live.stop()
-
-    def show(self, report_now: object) -> None:
-        now = time.monotonic()
-        if self._session.quiet or now - self._shown < (0.25 if self._terminal else 10.0):
-            return
-        self._shown = now
-        report = report_now() if callable(report_now) else report_now
-        if not isinstance(report, CrawlReport):
-            return
-        lines = progress_lines(report)
-        if self._live is not None:
-            self._live.update(Text("\n".join(lines)))
-        else:
-            self._session.say(" · ".join(lines))
-
-
-def progress_lines(report: CrawlReport) -> tuple[str, str, str]:
-    """Three lines that fit into 80 columns until the counts have seven digits."""
-    phases = "  ".join(f"{name} {count}" for name, count in report.phases.items())
-    frontier = report.frontier
-    now = report.rates.get("fetch", 0.0)
-    minutes, seconds = divmod(int(report.seconds), 60)
-    return (
-        phases,
-        f"{now:.1f} pages/s now, {report.pages_per_second:.1f} on average · {report.quads} quads · "
-        f"{report.failed} failed · {report.denied} denied",
-        f"URLs: {frontier.get('queued', 0)} due, {frontier.get('waiting', 0)} later, "
-        f"{frontier.get('leased', 0)} in progress · {minutes}:{seconds:02} min",
-    )
 
 
 def urls_from_file(path: Path | None) -> list[str]:

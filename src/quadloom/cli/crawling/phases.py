@@ -11,7 +11,8 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from quadloom.cli.crawling.crawl import check_start, finish, follow_crawl, require_contact, urls_from_file
+from quadloom.cli.crawling.crawl import check_start, follow_crawl, require_contact, urls_from_file
+from quadloom.cli.crawling.live import finish, nothing_read
 from quadloom.cli.session import session
 from quadloom.crawl.session import RunningCrawl
 from quadloom.errors import UsageError
@@ -67,7 +68,7 @@ def fetch(
         require_contact(s, warehouse, starts)
         running = warehouse.fetch(starts or s.settings.crawl.seeds, follow=follow)
         report, interrupted = follow_crawl(s, running)
-    return finish(s, report, interrupted, None)
+    return finish(s, report, interrupted, None) or nothing_read(s, report)
 
 
 def detect(*, max_seconds: float | None = None, follow: Annotated[bool, Parameter(negative="")] = False) -> int:

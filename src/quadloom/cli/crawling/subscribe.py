@@ -24,6 +24,7 @@ from quadloom.warehouse import Warehouse
 
 subscribe = App(name="subscribe", help="Get notices when pages, sites, types of things or a query's answer change.")
 Several = Annotated[list[str] | None, Parameter(negative="")]
+_SHOWN = 8  # changes of one notice
 _POLL = 0.5  # seconds between two polls with --follow
 
 
@@ -176,8 +177,9 @@ def changes(
     subscription: str = "",
     follow: Annotated[bool, Parameter(negative="")] = False,
     limit: int = 0,
+    raw: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Print notices of changes, oldest first, each with its id.
+    """Print notices of changes, oldest first, each with its id and what changed: thing, property, before → after.
 
     Parameters
     ----------
@@ -189,6 +191,8 @@ def changes(
         wait for new notices until interrupted
     limit
         stop after this many notices
+    raw
+        print the statements as N-Quads, with + and -
     """
     s = session()
     printed = 0
@@ -198,7 +202,7 @@ def changes(
                 since, subscription=subscription, limit=min(limit - printed, 100) if limit else 100
             )
             for notice in found:
-                _print(s, notice)
+                _print(s, warehouse, notice, raw)
                 since = notice.id
             printed += len(found)
             if (limit and printed >= limit) or (not found and not follow):
@@ -212,16 +216,24 @@ def changes(
             s.say("no changes" + (f" after notice {since}" if since else " yet"))
 
 
-def _print(s: Session, notice: NoticeMessage) -> None:
+def _print(s: Session, warehouse: Warehouse, notice: NoticeMessage, raw: bool) -> None:
     if s.json:
         s.emit(notice)
         return
     s.write(f"{notice.id}\t{notice.at}\t{notice.subscription}\t{notice.kind}\t{notice.url}\t{notice.title}")
-    for sign, lines in (("-", notice.removed), ("+", notice.added)):
-        for line in lines:
-            s.write(f"{sign} {line}")
-    if notice.more:
-        s.write(f"… and {notice.more} more")
+    if raw:
+        for sign, lines in (("-", notice.removed), ("+", notice.added)):
+            for line in lines:
+                s.write(f"{sign} {line}")
+        if notice.more:
+            s.write(f"… and {notice.more} more")
+        return
+    found = warehouse.ask.readable(notice.added, notice.removed)
+    for change in found[:_SHOWN]:
+        s.write(f"  {change}")
+    more = max(0, len(found) - _SHOWN) + notice.more
+    if more:
+        s.write(f"  … and {more} more; to see all: --raw")
 
 
 def _query(text: str) -> str:

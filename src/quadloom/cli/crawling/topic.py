@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -12,12 +13,16 @@ import msgspec
 from cyclopts import App, Parameter
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from quadloom.cli.crawling.crawl import require_contact, urls_from_file
+from quadloom.cli.progress import bar, duration, rate
 from quadloom.cli.session import Session, session
+from quadloom.crawl.control import ask
 from quadloom.errors import FetchError, NothingFound, UsageError
 from quadloom.fetching.http.documents import DocumentFetcher
 from quadloom.model.url import Url, resolve
+from quadloom.settings import length_of
 from quadloom.settings.loading import secret
 from quadloom.topical.access import SiteResponse
 from quadloom.topical.anchors import read_outline
@@ -37,8 +42,8 @@ from quadloom.topical.search.web_search import (
 )
 from quadloom.topical.sites import SeedSite
 from quadloom.topical.strategies.adaptive import Adaptive
-from quadloom.topical.survey import SurveyedSite, shares
-from quadloom.topical.topic import survey_sites
+from quadloom.topical.survey import SurveyedSite, by_category, shares
+from quadloom.topical.watched import WATCHED, WatchedTopic, forget
 from quadloom.warehouse import Warehouse
 
 topic = App(name="topic", help="Collect pages on a topic, using the sites' own search.")
@@ -63,6 +68,7 @@ def collect(
     embeddings: str | None = None,
     contact: str | None = None,
     delay: float | None = None,
+    every: str = "",
 ) -> int:
     """Find sites with a broad query, ask each site's own search a narrow one, and store the relevant pages.
 
@@ -96,8 +102,11 @@ def collect(
         URL or mail address shown to the sites you visit
     delay
         least seconds between two requests to one host
+    every
+        look for new pages on the topic again so often, such as 7d; `crawl --forever` does it
     """
     s = session()
+    pause = length_of("--every", every) if every else 0.0
     s.override(
         {
             "topic.budget": budget,
@@ -109,13 +118,16 @@ def collect(
         }
     )
     first, *others = s.settings.topic.words or [""]
-    broad, narrow = broad or first, narrow or " ".join(others) or first
+    broad, narrow = broad or first, narrow or " ".join(others) or broad or first  # one word alone finds sites and pages
     if not broad:
         raise UsageError("no words given", hint='quadloom topic "Travel" "paris", or words = […] below [topic]')
     if not s.settings.topic.use_site_search and (strategy or s.settings.topic.strategy) in ("adaptive", "liu-agah"):
         strategy = "best-first"  # the best strategy that only follows links
-    with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
+    running = pause and ask(s.warehouse, "status") is not None
+    with (Warehouse.read if running else Warehouse.open)(s.warehouse, settings=s.settings) as warehouse:
         sites = _sites(s, warehouse, broad, seeds)
+        if running:
+            return _hand_over(s, broad, narrow, sites, (example or (), against or (), type or ()), pause)
         require_contact(s, warehouse, [site.home for site in sites])
         on_topic, off_topic = _examples(s, example or ()), _examples(s, against or ())
         types = tuple(type or s.settings.topic.types)
@@ -133,18 +145,86 @@ def collect(
                 judge=EmbeddingJudge(wanted, load_encoder(embeddings)) if embeddings else None,
                 site_search=_site_search(s),
                 progress=display.show,
+                every=every,
             )
     return _print_report(s, report)
 
 
+def _hand_over(
+    s: Session,
+    broad: str,
+    narrow: str,
+    sites: list[SeedSite],
+    described: tuple[Sequence[str], Sequence[str], Sequence[str]],
+    pause: float,
+) -> int:
+    """A crawl is running: it watches the topic from now on, and begins at once."""
+    example, against, type = described
+    types = tuple(type or s.settings.topic.types)
+    wanted = Topic(broad, narrow, _examples(s, example), _examples(s, against), types)
+    watched = WatchedTopic(topic=wanted, sites=tuple(sites), every=pause, budget=s.settings.topic.budget)
+    name = ask(s.warehouse, "watch-topic", **msgspec.to_builtins(watched))
+    s.say(f"the running crawl watches the topic {name}; the page /topics shows what it finds")
+    return 0
+
+
+@topic.command(name="list")
+def list_() -> None:
+    """List the topics that a crawl without an end watches (`topic --every`)."""
+    s = session()
+    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+        watched = [one for _, one in WATCHED.items(warehouse.stores.catalog)]
+    if s.json:
+        for one in watched:
+            line = {"name": one.name, "broad": one.topic.broad, "narrow": one.topic.narrow, "sites": len(one.sites)}
+            s.emit({**line, "every": one.every, "rounds": one.rounds, "next_at": one.next_at})
+        return
+    s.table(
+        ("topic", "sites", "every", "rounds", "next round"),
+        [(one.name, len(one.sites), _length(one.every), one.rounds, _moment(one.next_at)) for one in watched],
+    )
+
+
 @topic.command
-def survey(file: Path, *, contact: str | None = None, delay: float | None = None) -> None:
+def remove(name: str) -> None:
+    """Watch a topic no longer; its pages stay.
+
+    Parameters
+    ----------
+    name
+        as `topic list` prints it
+    """
+    s = session()
+    done = ask(s.warehouse, "forget-topic", name=name)
+    if done is None:
+        with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
+            done = forget(warehouse.stores.catalog, name)
+    if not done:
+        raise NothingFound(f"no topic {name!r} is watched", hint="to list all: `quadloom topic list`")
+
+
+def _length(seconds: float) -> str:
+    return (
+        f"{seconds / 86400:g} d"
+        if seconds >= 86400
+        else f"{seconds / 3600:g} h"
+        if seconds >= 3600
+        else f"{seconds:g} s"
+    )
+
+
+def _moment(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC") if at else "at once"
+
+
+@topic.command
+def survey(*files: Path, contact: str | None = None, delay: float | None = None) -> None:
     """Print what share of sites has a search of its own, and of what kind.
 
     Parameters
     ----------
-    file
-        file with one site per line, `-` for standard input
+    files
+        files with one site per line, `-` for standard input; each file is a category, named after it
     contact
         URL or mail address shown to the sites you visit
     delay
@@ -152,24 +232,48 @@ def survey(file: Path, *, contact: str | None = None, delay: float | None = None
     """
     s = session()
     s.override({"crawl.contact": contact, "politeness.delay": delay})
-    sites = [SeedSite(_home(url)) for url in urls_from_file(file)]
+    if not files:
+        raise UsageError("no file given", hint="quadloom topic survey news.txt shops.txt, with one site per line")
+    categories: dict[str, str] = {}
+    for file in files:
+        for url in urls_from_file(file):
+            categories.setdefault(_home(url), file.stem if len(files) > 1 else "")
+    sites = [SeedSite(home) for home in categories]
     with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
         require_contact(s, warehouse, [site.home for site in sites])
-        lines = survey_sites(warehouse.stores, warehouse.settings, list(dict.fromkeys(sites)))
+        lines = warehouse.survey(sites, categories)
     _print_survey(s, lines)
 
 
 def _print_survey(s: Session, lines: Sequence[SurveyedSite]) -> None:
     if s.json:
         sites = [
-            {"home": line.home, "kind": line.channel.kind, "reached": line.reached, "tried": list(line.tried)}
+            {
+                "home": line.home,
+                "category": line.category,
+                "kind": line.channel.kind,
+                "reached": line.reached,
+                "tried": list(line.tried),
+            }
             for line in lines
         ]
-        s.emit({"sites": sites, "shares": [{"kind": k, "sites": n, "share": round(v, 4)} for k, n, v in shares(lines)]})
+        kinds = [{"kind": k, "sites": n, "share": round(v, 4)} for k, n, v in shares(lines)]
+        categories = [
+            {"category": c.category, "sites": c.sites, "searchable": c.searchable, "share": round(c.share, 4)}
+            for c in by_category(lines)
+        ]
+        s.emit({"sites": sites, "shares": kinds, "categories": categories})
         return
     s.table(("site", "way in"), [(line.home, line.channel.kind if line.reached else "not reached") for line in lines])
     s.write("")
     s.table(("way in", "sites", "share"), [(kind, count, f"{value:.0%}") for kind, count, value in shares(lines)])
+    rows = by_category(lines)
+    if len(rows) > 1:
+        s.write("")
+        s.table(
+            ("category", "sites", "with a search", "share"),
+            [(row.category, row.sites, row.searchable, f"{row.share:.0%}") for row in rows],
+        )
 
 
 def _sites(s: Session, warehouse: Warehouse, broad: str, seeds: Path | None) -> list[SeedSite]:
@@ -255,8 +359,13 @@ def _print_report(s: Session, report: TopicReport) -> int:
         )
         s.say(
             f"{report.relevant} relevant of {report.documents} documents (harvest {report.harvest:.0%}) in "
-            f"{report.requests} requests ({report.per_request:.2f} each); recall about {report.recall_estimate:.0%}"
+            f"{report.requests} requests ({report.per_request:.2f} each)"
         )
+        if report.waiting.pages:
+            s.say(
+                f"{report.waiting.pages} more pages are known and not fetched; by their titles and snippets, about "
+                f"{report.waiting.relevant:.0f} of them are relevant"
+            )
         if report.refused:
             s.say(
                 "not requested: "
@@ -266,12 +375,12 @@ def _print_report(s: Session, report: TopicReport) -> int:
 
 
 class _Display:
-    """Sites, queries, harvest and recall of the running crawl: a live table on a terminal, elsewhere a line every ten
+    """Sites, queries and harvest of the running crawl: a live table on a terminal, elsewhere a line every ten
     seconds."""
 
     def __init__(self, s: Session) -> None:
         self._session = s
-        self._shown = time.monotonic()
+        self._shown = self._began = time.monotonic()
         self._live = Live(console=s.err, refresh_per_second=4, transient=True)
         self._is_live = sys.stderr.isatty() and not s.quiet and not s.json
 
@@ -291,12 +400,18 @@ class _Display:
         self._shown = now
         line = (
             f"{run.spent} of {run.budget} requests · {len(run.found)} documents · {run.relevant} relevant · "
-            f"harvest {run.relevant / max(1, len(run.found)):.0%} · recall about {run.recall_estimate():.0%}"
+            f"harvest {run.relevant / max(1, len(run.found)):.0%} · {strategy.waiting().pages} known"
         )
         if not self._is_live:
             self._session.say(line)
             return
-        table = Table(title=line, title_justify="left", box=None, pad_edge=False)
+        spent = run.spent / max(now - self._began, 1e-3)
+        head = Text("topic  ", style="bold").append_text(bar(run.spent, run.budget))
+        head.append(f"  {rate(spent)}", style="default not bold")
+        if spent > 0:
+            head.append(f" · at most {duration((run.budget - run.spent) / spent)} left", style="default not bold")
+        table = Table(title=head.append(f"\n{line}", style="default not bold"), title_justify="left", box=None)
+        table.pad_edge = False
         for column in ("site", "way in", "queries", "requests", "relevant", "last query"):
             table.add_column(column)
         if isinstance(strategy, Adaptive):

@@ -11,7 +11,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from quadloom.cli.crawling.crawl import chosen_phases, finish, follow_crawl, require_contact
+from quadloom.cli.crawling.crawl import chosen_phases, follow_crawl, require_contact
+from quadloom.cli.crawling.live import finish
 from quadloom.cli.session import Session, session
 from quadloom.cluster.ray_workers import on_ray
 from quadloom.crawl.report import CrawlReport

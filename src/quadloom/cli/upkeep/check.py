@@ -7,7 +7,8 @@ import os
 import shutil
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -17,8 +18,10 @@ from quadloom.crawl.control import ask
 from quadloom.errors import QuadloomError
 from quadloom.phases.loaders import all_syntaxes
 from quadloom.settings import without_password
+from quadloom.stores.archive.s3_bucket import S3Bucket, address_of
 from quadloom.stores.backends import exists
 from quadloom.stores.postgres.state import described
+from quadloom.stores.quads.sparql_client import SparqlClient, server_of
 from quadloom.stores.stores import places_of
 from quadloom.syntaxes.xml.stylesheet_folder import SYNTAX as STYLESHEETS
 from quadloom.syntaxes.xml.stylesheet_folder import check_folder
@@ -162,14 +165,30 @@ def _names() -> Iterator[CheckResult]:
 
 
 def _servers(s: Session) -> Iterator[CheckResult]:
-    """Whether something listens at the addresses of remote stores; works before there is a warehouse."""
+    """Whether remote stores do what is asked of them: something small is written, read and removed. Works before there
+    is a warehouse."""
     stores = s.settings.stores
-    quads = stores.quads.removeprefix("sparql+") if stores.quads.startswith("sparql+") else ""
-    bucket = stores.archive_endpoint if stores.archive.startswith("s3:") else ""
-    for name, url in (("stores.quads", quads), ("stores.archive_endpoint", bucket)):
-        if url:
-            ok, detail = _reachable(url, s.settings.limits.connect_seconds)
-            yield CheckResult(name, ok, f"{without_password(url)} {detail}", f"start the server, or correct {name}")
+    if stores.quads.startswith("sparql+"):
+        yield _tried("stores.quads", stores.quads, "answers queries and updates", lambda: _probe_quads(s))
+    if stores.archive.startswith("s3:"):
+        yield _tried("stores.archive", stores.archive, "writes, reads ranges, lists and removes", lambda: _probe_s3(s))
+
+
+def _tried(name: str, url: str, success: str, probe: Callable[[], None]) -> CheckResult:
+    try:
+        probe()
+    except QuadloomError as error:
+        return CheckResult(name, False, error.message, error.hint)
+    return CheckResult(name, True, f"{without_password(url)} {success}", "")
+
+
+def _probe_quads(s: Session) -> None:
+    with closing(SparqlClient(server_of(s.settings), attempts=1)) as client:
+        client.probe()
+
+
+def _probe_s3(s: Session) -> None:
+    S3Bucket(address_of(s.settings), patient=False).probe()
 
 
 def _warehouse(s: Session) -> Iterator[CheckResult]:

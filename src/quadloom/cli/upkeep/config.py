@@ -1,4 +1,5 @@
-"""`quadloom init` and `quadloom config`: write a configuration file; show every value and where it comes from."""
+"""`quadloom init` and `quadloom config`: write a configuration file; show every value and where it comes from; share it
+with all machines of a cluster."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from cyclopts import App, Parameter
 from quadloom.cli.session import session
 from quadloom.errors import UsageError
 from quadloom.settings import ServiceSettings, SiteSettings, without_password
-from quadloom.settings.loading import fields
+from quadloom.settings.loading import fields, shareable
+from quadloom.stores.postgres.state import share_settings
 
 config = App(name="config", help="Show the settings in effect and where each comes from.")
 
@@ -119,3 +121,39 @@ def show(*, origin: Annotated[bool, Parameter(negative="")] = False) -> None:
                 if value not in (None, [], defaults[key])
             }
             s.write(f"{name}[{index}]\t" + "  ".join(f"{key} = {value!r}" for key, value in given.items()))
+
+
+@config.command
+def share(file: Path | None = None, *, clear: Annotated[bool, Parameter(negative="")] = False) -> None:
+    """Share a configuration file with all machines of the cluster: workers that start later use it.
+
+    Each machine then needs only the address of the database and its secrets. What a machine sets itself, in a file, its
+    environment or by flags, comes before what is shared.
+
+    Parameters
+    ----------
+    file
+        the file to share [default: that of --config, or ./quadloom.toml]
+    clear
+        share nothing any more
+    """
+    s = session()
+    if not s.settings.stores.frontier.startswith("postgresql:"):
+        raise UsageError(
+            "there is nobody to share settings with: this warehouse belongs to one machine",
+            hint="set stores.frontier to the cluster's database",
+        )
+    if clear:
+        share_settings(s.settings, None)
+        s.say("nothing is shared any more")
+        return
+    path = file or s.config or Path("quadloom.toml")
+    if not path.is_file():
+        raise UsageError(f"there is no file {path}", hint="name the file to share")
+    tree = shareable(path)
+    share_settings(s.settings, {**tree})
+    count = sum(len(content) if isinstance(content, dict) else 1 for content in tree.values())
+    if s.json:
+        s.emit({"shared": tree})
+    else:
+        s.say(f"{count} settings of {path} are shared; workers that start from now on use them")

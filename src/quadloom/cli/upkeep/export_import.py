@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -11,13 +10,12 @@ from cyclopts import Parameter
 
 from quadloom.asking.search import moment
 from quadloom.asking.sparql.prefixes import type_iris
-from quadloom.cli.session import Session, session
+from quadloom.cli.progress import Progress, known_pages
+from quadloom.cli.session import session
 from quadloom.errors import NothingFound, UsageError
 from quadloom.export.dump import parse_format
 from quadloom.export.selection import Selection
 from quadloom.warehouse import Warehouse
-
-_EVERY = 1000  # pages between two progress messages
 
 
 def export(
@@ -61,12 +59,14 @@ def export(
         until=moment(until),
     )
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
-        written = warehouse.maintenance.export(
-            target if target is not None else sys.stdout.buffer,
-            format=format,
-            selection=selection,
-            progress=page_progress(s),
-        )
+        whole = known_pages(warehouse) if selection == Selection() else 0
+        with Progress(s, "export", total=whole) as progress:
+            written = warehouse.maintenance.export(
+                target if target is not None else sys.stdout.buffer,
+                format=format,
+                selection=selection,
+                progress=progress.show,
+            )
     if s.json and target is not None:
         s.emit({"pages": written.pages, "quads": written.quads, "file": target})
     chosen, _ = parse_format(format or (target.name.partition(".")[2] if target else "") or "nq")
@@ -98,12 +98,12 @@ def import_(*paths: Path, graph: str = "", links: bool = True) -> int:
             raise UsageError(
                 f"there is no file {path}", hint="give .warc.gz, .nq, .trig, .ttl, .nt, .jsonld or .rdf files"
             )
-    with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
+    with Warehouse.open(s.warehouse, settings=s.settings) as warehouse, Progress(s, "import") as progress:
         report = warehouse.maintenance.import_(
             *paths,
             graph=graph,
             links=links,
-            progress=page_progress(s),
+            progress=progress.show,
             notice=lambda kind, text: s.say(f"{kind}: {text}"),
         )
     if s.json:
@@ -117,16 +117,3 @@ def import_(*paths: Path, graph: str = "", links: bool = True) -> int:
             + (f"; {report.queued} URLs are queued for the next crawl" if report.queued else "")
         )
     return 0 if report.is_complete else 1
-
-
-def page_progress(s: Session) -> Callable[[int], None]:
-    """Prints the number of pages every `_EVERY` pages."""
-    printed = 0
-
-    def show(pages: int) -> None:
-        nonlocal printed
-        if pages - printed >= _EVERY:
-            printed = pages
-            s.say(f"{pages} pages")
-
-    return show

@@ -8,8 +8,8 @@ from typing import Literal
 
 from cyclopts import App
 
+from quadloom.cli.progress import Progress, known_pages
 from quadloom.cli.session import Session, session
-from quadloom.cli.upkeep.export_import import page_progress
 from quadloom.cli.upkeep.maintenance import runner_of
 from quadloom.maintenance.lake.place import place_of
 from quadloom.maintenance.lake.query import LakeAnswer, ask, views
@@ -39,8 +39,11 @@ def sync(place: str = "", *, parts: int = 0, workers: int = 0, ray: str | None =
     """
     s = session()
     runner = runner_of(s, workers, ray)
-    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
-        report = sync_lake(warehouse.stores, place, parts=parts, runner=runner, progress=page_progress(s))
+    with (
+        Warehouse.read(s.warehouse, settings=s.settings) as warehouse,
+        Progress(s, "lake sync", total=known_pages(warehouse)) as progress,
+    ):
+        report = sync_lake(warehouse.stores, place, parts=parts, runner=runner, progress=progress.show)
     if s.json:
         s.emit(report)
         return

@@ -9,8 +9,8 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 
+from quadloom.cli.progress import Progress, known_pages, waiting
 from quadloom.cli.session import Session, session
-from quadloom.cli.upkeep.export_import import page_progress
 from quadloom.maintenance import prune as pruning
 from quadloom.maintenance.bulk import Runner, in_processes
 from quadloom.stores.backends import exists
@@ -18,7 +18,7 @@ from quadloom.warehouse import Warehouse
 
 
 def verify(*, workers: int = 0, ray: str | None = None, resume: Annotated[bool, Parameter(negative="")] = False) -> int:
-    """Compare archive, quads and text with the catalog, page by page. Exit code 1 if they differ.
+    """Compare archive, quads, text and links with the catalog, page by page. Exit code 1 if they differ.
 
     Files of the archive are read one after another, each as a whole; several are compared at the same time.
 
@@ -34,14 +34,17 @@ def verify(*, workers: int = 0, ray: str | None = None, resume: Annotated[bool, 
     s = session()
     runner = runner_of(s, workers, ray)
     opened = Warehouse.open if exists(s.warehouse, s.settings) else Warehouse.read  # which refuses what is not there
-    with opened(s.warehouse, settings=s.settings) as warehouse:
-        result = warehouse.maintenance.verify(progress=page_progress(s), runner=runner, resume=resume)
+    with (
+        opened(s.warehouse, settings=s.settings) as warehouse,
+        Progress(s, "verify", total=known_pages(warehouse)) as progress,
+    ):
+        result = warehouse.maintenance.verify(progress=progress.show, runner=runner, resume=resume)
     if s.json:
         s.emit({"ok": result.ok, "pages": result.pages, "drift": list(result.drifts), "advice": result.advice})
     else:
         for drift in result.drifts:
             s.write(f"{drift.what}\t{drift.subject}\t{drift.detail}")
-        s.say(f"{result.pages} pages checked, {'no drift' if result.ok else f'{len(result.drifts)} differences'}")
+        s.say(f"{result.pages:,} pages checked, {'no drift' if result.ok else f'{len(result.drifts):,} differences'}")
         if result.advice:
             s.say(f"hint: {result.advice}")
     return 0 if result.ok else 1
@@ -57,7 +60,7 @@ def runner_of(s: Session, workers: int, ray: str | None) -> Runner:
 
 
 def rebuild(*, partial: Annotated[bool, Parameter(negative="")] = False, links: bool = True) -> int:
-    """Rebuild quads and text from the archive; the new ones replace the old ones when they are complete.
+    """Rebuild quads, text and links from the archive; new indexes replace the old ones when they are complete.
 
     Topic scores, and statements of pages that may not be archived, are copied. Indexes that are too damaged to open are
     kept as quads.damaged or text.damaged. If the database or files of the archive are missing, nothing is changed.
@@ -73,14 +76,15 @@ def rebuild(*, partial: Annotated[bool, Parameter(negative="")] = False, links: 
     """
     s = session()
     with Warehouse.repair(s.warehouse, settings=s.settings) as warehouse:
-        done = warehouse.maintenance.rebuild(partial=partial, links=links, progress=lambda done: s.say(f"{done} pages"))
+        with Progress(s, "rebuild", total=known_pages(warehouse)) as progress:
+            done = warehouse.maintenance.rebuild(partial=partial, links=links, progress=progress.show)
         quads = len(warehouse.stores.quads)
     if s.json:
         s.emit({**msgspec.structs.asdict(done), "quads": quads})
     else:
         for record in done.unreadable:
             s.write(f"unreadable\t{record.url}\t{record.reason}")
-        s.say(f"rebuilt {done.pages} pages, {quads} quads")
+        s.say(f"rebuilt {done.pages:,} pages, {quads:,} quads")
         if done.unreadable_records:
             s.say(f"{done.unreadable_records} records of the archive cannot be read; their pages will be visited again")
             s.say("hint: restore the files from a backup and rebuild again, or let the next crawl read the pages")
@@ -112,7 +116,8 @@ def prune(*, dry_run: Annotated[bool, Parameter(negative="")] = False) -> None:
     else:
         with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
             trimmed = warehouse.subscriptions.trim_notices().dropped
-            done = pruning.prune(warehouse.stores, before)
+            with waiting(s, "removing old versions and writing archive files again …"):
+                done = pruning.prune(warehouse.stores, before)
         for name in done.damaged:
             s.say(f"{name} is damaged and was not changed; to see its pages: `quadloom verify`")
         words = f"removed {done.visits} visits and {trimmed} notices, freed {done.freed_bytes} bytes"

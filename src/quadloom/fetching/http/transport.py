@@ -191,7 +191,7 @@ class CurlTransport:
 
     def _take_turn(self, job: _Job) -> None:
         now = self._monotonic()
-        at = self._addresses.reserve(job.addresses[0], now)
+        at = self._addresses.reserve(job.addresses[0], now) if job.request.paced else now
         if self._outlasts(job, at - now):
             self._fail(job, "timeout", "the lease would end before the turn of this address comes", transient=True)
         elif at > now:
@@ -215,7 +215,7 @@ class CurlTransport:
         while self._queue and len(self._busy) < self._limits.connections:
             job = heapq.heappop(self._queue)[2]
             now = self._monotonic()
-            at = self._addresses.reserve(job.addresses[0], now)
+            at = self._addresses.reserve(job.addresses[0], now) if job.request.paced else now
             if at > now:
                 self._later(at, self._ready, job)
             else:

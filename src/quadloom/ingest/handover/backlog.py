@@ -23,6 +23,7 @@ from quadloom.model.phase import ALL_PHASES, OWED_BY_PHASE, Owed, PhaseName
 from quadloom.settings import Settings
 from quadloom.stores.protocols.catalog import VisitKey
 from quadloom.stores.stores import Stores
+from quadloom.stores.transactions import retry_when_unavailable
 
 LOOK_SECONDS = 0.25  # between two looks for work, when there was none
 _OWNERS_SECONDS = 2.0  # between two looks for owners of leases that are gone
@@ -53,6 +54,7 @@ class Backlog:
         self.phases: frozenset[PhaseName] = frozenset()
         self._was_open = False
         self._leased: dict[int, Owed] = {}
+        self._returned: list[int] = []  # to be given back by the next look
         self._look_at: dict[Owed, float] = {}
         self._owners_at = 0.0
         self.extracted: list[ExtractedPage] = []
@@ -79,9 +81,15 @@ class Backlog:
         now = time.monotonic()
         if limit <= 0 or now < self._look_at.get(phase, _NEVER):
             return []
+        return retry_when_unavailable(lambda: self._take(phase, limit, now))
+
+    def _take(self, phase: Owed, limit: int, now: float) -> list[PageRow]:
+        if self._returned:
+            self._catalog.end_leases(self._owner, self._returned)
+            self._returned.clear()
         if now >= self._owners_at:
-            self._owners_at = now + _OWNERS_SECONDS
             self._end_orphans()
+            self._owners_at = now + _OWNERS_SECONDS
         rows = self._catalog.lease_pages(phase, limit, self._owner)
         self._leased.update((row.fingerprint, row.owed) for row in rows)
         if rows:
@@ -102,8 +110,8 @@ class Backlog:
         return sum(1 for owed in self._leased.values() if owed & phase)
 
     def give_back(self, fingerprints: Sequence[int]) -> None:
-        """These were not worked on after all."""
-        self._catalog.end_leases(self._owner, fingerprints)
+        """These were not worked on after all. Others may have them after the next look."""
+        self._returned += fingerprints
         self._forget(fingerprints)
 
     def links(self) -> list[Discovery]:
@@ -138,9 +146,10 @@ class Backlog:
 
     def close(self) -> None:
         """Give back what is leased. Once nothing is owed, no result is needed any more."""
-        if self._leased:
+        if self._leased or self._returned:
             self._catalog.end_leases(self._owner)
             self._leased.clear()
+            self._returned.clear()
         if self._alone and self._was_open and self._folder.is_dir() and not self._catalog.owing():
             shutil.rmtree(self._folder, ignore_errors=True)
 

@@ -11,9 +11,9 @@ from typing import cast
 from msgspec.structs import replace
 
 from quadloom.ingest.handover.backlog import Backlog, ExtractedPage
-from quadloom.ingest.indexer import IndexJob
+from quadloom.ingest.index.indexer import IndexJob
+from quadloom.ingest.index.reindex import Reindexing, archived_page
 from quadloom.ingest.link_queries import UserQueryRunner
-from quadloom.ingest.reindex import Reindexing, archived_page
 from quadloom.model.link import LinkKind
 from quadloom.model.outcome import PageRow
 from quadloom.model.page import Failure, Page

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from quadloom.errors import ShardsLost
 from quadloom.ingest.handover.backlog import Backlog
 from quadloom.ingest.handover.extraction import LinkExtraction, left_version
 from quadloom.ingest.hooks import VisitStep
-from quadloom.ingest.reindex import Reindexing
+from quadloom.ingest.in_hand import VisitsInHand
+from quadloom.ingest.index.reindex import Reindexing
+from quadloom.model.event import EventKind
 from quadloom.model.page import Failure, Page
 from quadloom.model.phase import OWED_BY_PHASE, Owed
 from quadloom.model.visit import Visit
@@ -30,15 +33,30 @@ class LeftVisit(NamedTuple):
 class LeftWork:
     """Their number is bounded. One thread, the owner's."""
 
-    def __init__(self, archive: Archive, backlog: Backlog, reindexing: Reindexing, extraction: LinkExtraction) -> None:
+    def __init__(
+        self,
+        archive: Archive,
+        backlog: Backlog,
+        reindexing: Reindexing,
+        extraction: LinkExtraction,
+        notice: Callable[[EventKind, str], None],
+    ) -> None:
         self._archive = archive
         self._backlog = backlog
         self._reindexing = reindexing
         self._extraction = extraction
+        self._notice = notice
 
-    def begin(self, in_hand: Mapping[int, object], pool: LazyPool, now: float) -> Iterator[LeftVisit]:
+    def begin(self, in_hand: VisitsInHand, pool: LazyPool, now: float) -> Iterator[LeftVisit]:
         """Begin to index and extract what waits for that; returns what waits to be transformed or detected. `in_hand`:
-        visits that are in work, by their page."""
+        visits that are in work, by their page. A worker may learn only here that its shards are lost: nothing was
+        leased then, and the next turn tries again."""
+        try:
+            yield from self._begin(in_hand, pool, now)
+        except ShardsLost as lost:
+            self._notice("notice", lost.message)
+
+    def _begin(self, in_hand: VisitsInHand, pool: LazyPool, now: float) -> Iterator[LeftVisit]:
         backlog = self._backlog
         if "index" in backlog.phases:
             self._reindexing.add(backlog.take(Owed.INDEX, _LEFT - len(self._reindexing.waiting)), now, None)

@@ -23,9 +23,9 @@ import msgspec
 from msgspec.structs import replace
 
 from quadloom.errors import StoreError, UsageError
+from quadloom.process.durable import sync
 from quadloom.settings import Settings
 from quadloom.stores.archive.s3_bucket import S3Address, S3Bucket, address_of
-from quadloom.stores.archive.warc import sync_directory
 from quadloom.stores.shards import SHARDS
 
 TABLES = ("quads", "pages", "links", "findings")
@@ -98,7 +98,7 @@ class DirectoryLake:
             temporary = target.with_name(f".{target.name}")
             shutil.copyfile(path, temporary)
             temporary.rename(target)
-        sync_directory(target.parent)
+        sync(target.parent)
 
     def write(self, name: str, data: bytes) -> None:
         target = self._target(name)
@@ -108,7 +108,7 @@ class DirectoryLake:
             file.flush()
             os.fsync(file.fileno())
         temporary.rename(target)
-        sync_directory(target.parent)
+        sync(target.parent)
 
     def read(self, name: str) -> bytes | None:
         try:

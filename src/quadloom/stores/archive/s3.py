@@ -36,10 +36,11 @@ from pathlib import Path
 from quadloom.errors import SettingsError, StoreError
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.page import Failure, Page
+from quadloom.process.durable import make_folder, sync
 from quadloom.stores.archive import warc_record
 from quadloom.stores.archive.s3_bucket import RecordCache, S3Bucket
 from quadloom.stores.archive.s3_tails import Tails, bytes_of, tails_in
-from quadloom.stores.archive.warc import WarcArchive, sync_directory
+from quadloom.stores.archive.warc import WarcArchive
 from quadloom.stores.archive.warc_members import member_at, members, readable_records, record_bytes
 from quadloom.stores.protocols.archive import ArchiveRecord, DiskState
 
@@ -258,7 +259,7 @@ class S3Archive:
 
     def _drop(self, path: Path) -> None:
         path.unlink(missing_ok=True)
-        sync_directory(path.parent)
+        sync(path.parent)
 
     def _local(self) -> dict[str, Path]:
         if not self._folder.is_dir():
@@ -349,13 +350,13 @@ def _new_writer(folder: Path) -> str:
     name = secrets.token_hex(8)
     fresh = folder / "writer.new"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         with fresh.open("w", encoding="ascii") as file:
             file.write(name)
             file.flush()
             os.fsync(file.fileno())
         fresh.rename(folder / "writer")
-        sync_directory(folder)
+        sync(folder)
     except OSError as error:
         raise StoreError(
             f"cannot write {fresh}: {error.strerror}", hint="check that the directory may be written"

@@ -13,16 +13,18 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import uuid
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import msgspec
 
-from quadloom.errors import SettingsError, StoreError
+from quadloom.errors import SettingsError, StoreError, StoreUnavailable
 from quadloom.model.outcome import ArchiveRef
 from quadloom.settings import Settings
 from quadloom.stores.plain_http import check_plain_http
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from obstore.store import S3Config
 
 PART_BYTES = 8 * 1024 * 1024  # of a multipart upload; S3 allows 10,000 of them: files up to 80 GB
+_NO_RANGES = "pages could be written and never read again; use a server that answers Range requests with status 206"
 _HINT = "check the bucket, its endpoint and the AWS credentials; files wait in the warehouse until they are uploaded"
 
 
@@ -63,9 +66,10 @@ def address_of(settings: Settings) -> S3Address:
 
 
 class S3Bucket:
-    """Safe for many threads. Every failure is a `StoreError`; only `read` and `size` raise `FileNotFoundError`."""
+    """Safe for many threads. Every failure is a `StoreError`; only `read` and `size` raise `FileNotFoundError`.
+    `patient`: requests that fail are repeated for minutes; otherwise once."""
 
-    def __init__(self, address: S3Address) -> None:
+    def __init__(self, address: S3Address, *, patient: bool = True) -> None:
         try:
             import obstore
             from obstore.exceptions import BaseError
@@ -84,8 +88,38 @@ class S3Bucket:
             config["region"] = address.region
         plain = address.endpoint.startswith("http://")
         self._store = S3Store(
-            address.bucket, prefix=address.prefix or None, config=config, client_options={"allow_http": plain}
+            address.bucket,
+            prefix=address.prefix or None,
+            config=config,
+            client_options={"allow_http": plain},
+            retry_config=None if patient else {"max_retries": 1, "retry_timeout": timedelta(seconds=5)},
         )
+
+    def probe(self) -> None:
+        """Write an object, read a range of it, list it and remove it. Raises `StoreError` with the first thing that an
+        archive needs and this bucket does not do."""
+        key, data = f"quadloom-check/{uuid.uuid4().hex}", bytes(range(64))
+        self.put(key, data)
+        try:
+            if self.read(key, 10, 20) != data[10:30]:
+                raise StoreError(
+                    f"{self._name}: a range of an object has other bytes than were written", hint=_NO_RANGES
+                )
+            if self.files("quadloom-check").get(key) != len(data):
+                raise StoreError(
+                    f"{self._name}: an object that was written is not listed", hint="the archive needs a full S3 server"
+                )
+        except StoreError as error:
+            if "non-partial response" in error.message:
+                raise StoreError(f"{self._name}: the server ignores ranges", hint=_NO_RANGES) from error
+            raise
+        finally:
+            with suppress(StoreError):
+                self.remove(key)
+        if self.has(key):
+            raise StoreError(
+                f"{self._name}: an object cannot be removed", hint="allow s3:DeleteObject; `prune` and uploads need it"
+            )
 
     def files(self, folder: str = "") -> dict[str, int]:
         """All objects (below a folder) in order of their names, with their sizes."""
@@ -174,7 +208,14 @@ class S3Bucket:
             if may_be_missing and isinstance(error, FileNotFoundError):
                 raise
             words = str(error).partition("\n")[0]  # the rest is for developers of obstore
-            raise StoreError(f"{self._name}: cannot {doing}: {words}", hint=_HINT) from error
+            # Refusals have classes of their own; what is left is a server that does not answer, or answers 5xx.
+            if "169.254.169.254" in words or "CredentialsProvider" in words or "credentials" in words.lower():
+                raise StoreError(
+                    f"{self._name}: there are no credentials for it",
+                    hint="set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run where a role gives them",
+                ) from error
+            kind = StoreUnavailable if type(error) is self._obstore.exceptions.GenericError else StoreError
+            raise kind(f"{self._name}: cannot {doing}: {words}", hint=_HINT) from error
 
 
 class RecordCache:

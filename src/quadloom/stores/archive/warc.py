@@ -26,6 +26,7 @@ from pathlib import Path
 from quadloom.errors import StoreError
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.page import Failure, Page
+from quadloom.process.durable import make_folder, sync
 from quadloom.stores.archive import warc_record
 from quadloom.stores.archive.disks import (
     Disk,
@@ -75,7 +76,7 @@ class WarcArchive:
         errors = []
         for disk in self._disks:
             try:
-                disk.path.mkdir(parents=True, exist_ok=True)
+                make_folder(disk.path)
                 _recover(disk.path)
             except OSError as error:
                 errors.append(disk.leave_out(error, self._clock()))
@@ -246,7 +247,7 @@ class WarcArchive:
             raise StoreError(f"{path} is being written", hint="remove it when it has been ended")
         try:
             path.unlink(missing_ok=True)
-            sync_directory(path.parent)
+            sync(path.parent)
         except OSError as error:
             raise refusal(error, path) from error
         del self._paths[file]
@@ -277,7 +278,7 @@ class _Writer:
             raise refusal(error, self.path) from error
         try:
             self.append(header)
-            sync_directory(self.path.parent)
+            sync(self.path.parent)
         except OSError as error:
             self.discard()
             raise refusal(error, self.path) from error
@@ -348,7 +349,7 @@ def _close_file(path: Path, *, keep: bool) -> Path:
         path.rename(final)
     else:
         path.unlink()
-    sync_directory(path.parent)
+    sync(path.parent)
     return final
 
 
@@ -359,11 +360,3 @@ def _recover(directory: Path) -> None:
             end = max((member.offset + member.length for member in members(path)), default=0)
             os.truncate(path, end)
             _close_file(path, keep=end > 0)
-
-
-def sync_directory(directory: Path) -> None:
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -82,10 +82,8 @@ _ALSO_SOON = 1000  # read in addition, to find pages of hosts that are free
 
 
 class TableFrontier:
-    """See `quadloom.stores.protocols.frontier.Frontier`. On a read-only database only reading methods may be used.
-
-    A backend supplies the tables, and makes its opening and closing durable.
-    """
+    """See `quadloom.stores.protocols.frontier.Frontier`. On a read-only database only reading methods may be used. A
+    backend supplies the tables, and makes its opening and closing durable."""
 
     def __init__(
         self,
@@ -146,7 +144,7 @@ class TableFrontier:
                 continue
             state = UrlState.OVER_BUDGET if found.host in spent else UrlState.QUEUED
             inserted.append((UrlRow(ids[found.host], key, state, found.priority, found.depth, found.score), found))
-        inserted.sort(key=_place)
+        inserted.sort(key=lambda new: new[0][:2])  # as the table's key: inserts walk the tree once
         batch.enter_new([row for row, _ in inserted if row.state == UrlState.QUEUED])
         for row, found in inserted:
             if row.state != UrlState.QUEUED:
@@ -281,7 +279,7 @@ class TableFrontier:
         pace = settlement.pace
         if pace is None:
             return
-        if pace.address and pace.address != host.address:
+        if pace.address and pace.address != host.address and not host.is_own:
             self._leasing.hosts.move(host, pace.address)
         self._leasing.hosts.touch_address(host.address, rules.contact_time(settlement))
         host.delay = pace.delay
@@ -302,6 +300,13 @@ class TableFrontier:
             state.blocked_until, state.block_reason = until, reason
             self._host_records.write_hosts([state])
         self._leasing.settled([state], until)
+
+    def reserve(self, host: str, now: float) -> float | None:
+        with self._database.transaction():
+            return self._leasing.reserve(self._host_for_change(host), now)
+
+    def free(self, host: str, next_at: float, now: float) -> None:
+        self._leasing.free(self._host_for_change(host), next_at, now)
 
     def put_host(self, row: HostRow) -> None:
         with self._database.transaction():
@@ -410,7 +415,7 @@ class TableFrontier:
             ahead=self._queue.ahead(row),
         )
         own = self.policy.for_host(name)
-        delay = max(own.delay or 0.0, host.crawl_delay, host.delay)
+        delay = max(own.delay or 0.0, 0.0 if own.own else max(host.crawl_delay, host.delay))
         return rules.explain(facts, host, delay, host.budget or own.budget or 0.0, now)
 
     def stats(self, now: float) -> FrontierStats:
@@ -443,8 +448,3 @@ class TableFrontier:
         self._ids.clear()
         self._queue.reload()
         self._leasing.reload()
-
-
-def _place(new: tuple[UrlRow, Discovery]) -> tuple[int, int]:
-    """Order of the table's key, so that inserts walk the tree once."""
-    return new[0][0], new[0][1]

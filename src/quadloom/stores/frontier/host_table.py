@@ -47,14 +47,15 @@ class HostState:
 
     __slots__ = (
         "absent", "active", "address", "answered", "asked_at", "base_delay", "block_reason", "blocked_until", "budget",
-        "buffer", "complete", "crawl_delay", "default_budget", "delay", "failures", "id", "name", "next_at", "pages",
-        "per_site", "queued", "retired", "site", "spent", "ticket", "turns",
+        "buffer", "complete", "crawl_delay", "default_budget", "delay", "failures", "id", "is_own", "name", "next_at",
+        "pages", "per_site", "queued", "retired", "site", "spent", "ticket", "turns",
     )  # fmt: skip
 
     def __init__(self, id: int, name: str, site: str) -> None:
         self.id, self.name, self.site = id, name, site
         self.address = self.block_reason = ""
         self.delay = self.crawl_delay = self.base_delay = 0.0
+        self.is_own = False
         self.next_at = self.blocked_until = 0.0
         self.spent = self.budget = self.default_budget = 0.0
         self.failures = self.pages = self.queued = self.active = self.answered = self.ticket = 0
@@ -69,7 +70,7 @@ class HostState:
     @property
     def pause(self) -> float:
         """Seconds between two requests: the largest of setting, Crawl-delay and measured pace."""
-        return max(self.base_delay, self.crawl_delay, self.delay)
+        return self.base_delay if self.is_own else max(self.base_delay, self.crawl_delay, self.delay)
 
     @property
     def free_at(self) -> float:
@@ -283,6 +284,15 @@ class HostTable:
         before = self._address_clock(host)
         self.touch_address(host.address, now)
         return before
+
+    def take_turn(self, host: HostState, now: float) -> float:
+        """Start both clocks for a request outside of the queue, at the earliest time that they allow: the result."""
+        at = max(now, host.free_at, self._address_clock(host))
+        host.active += 1
+        host.asked_at = at
+        host.next_at = at + host.pause
+        self.touch_address(host.address, at)
+        return at
 
     def restore_clocks(self, host: HostState, at: float, next_at: float, address_clock: float) -> None:
         """The visit handed out at `at` did not reach the host: restore both clocks, unless they moved since."""

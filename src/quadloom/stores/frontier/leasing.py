@@ -190,7 +190,9 @@ class LeaseManager:
         """Apply settings and clocks to a host that was just read from its table, and place it."""
         own = self._policy.for_host(host.name)
         host.base_delay, host.per_site = own.delay or 0.0, own.per_site or 1
-        host.default_budget = own.budget or 0.0
+        host.default_budget, host.is_own = own.budget or 0.0, own.own
+        if own.own:
+            host.address = ""  # the pace of an address is for hosts that share it with others
         host.next_at = max(host.next_at, self._clocks.pop(host.id, 0.0))
         suspected = self.suspected_at(host)
         if suspected > -INFINITY:
@@ -257,7 +259,7 @@ class LeaseManager:
         if lease is None or lease.visit.deadline != visit.deadline or lease.answered:
             return
         host = lease.host
-        if pace.address and pace.address != host.address:
+        if pace.address and pace.address != host.address and not host.is_own:
             self.hosts.move(host, pace.address)
         self.hosts.touch_address(host.address, max(contacted_at, visit.not_before))
         host.delay = pace.delay
@@ -267,6 +269,18 @@ class LeaseManager:
         host.answered += 1
         if host.id in self.hosts.loaded:
             self.hosts.place(host)
+
+    def reserve(self, host: HostState, now: float) -> float | None:
+        """Take the host's next turn for a request outside of the queue; returns its time, None = it is busy."""
+        at = self.hosts.take_turn(host, now) if host.active < host.per_site else None
+        self.settled([host], now)
+        return at
+
+    def free(self, host: HostState, next_at: float, now: float) -> None:
+        """End such a turn."""
+        host.active = max(0, host.active - 1)
+        host.next_at = max(host.next_at, next_at)
+        self.settled([host], now)
 
     def release(self, visits: Sequence[Visit]) -> None:
         for visit in visits:

@@ -18,6 +18,7 @@ from quadloom.model.outcome import READ_OUTCOMES, Outcome, Settlement
 from quadloom.model.url import host_matches
 from quadloom.model.visit import Visit
 from quadloom.settings import Settings
+from quadloom.settings.tree import OWN_PER_SITE
 from quadloom.stores.protocols.frontier import Explanation, ExplanationLine, HostRow
 
 Order = Literal["breadth-first", "importance", "random"]
@@ -41,6 +42,7 @@ class HostException(msgspec.Struct, frozen=True):
     delay: float | None = None
     per_site: int | None = None
     budget: float | None = None
+    own: bool = False  # neither its Crawl-delay nor the pace of its address count
 
 
 _LONGEST_RETRY_AFTER = 7 * 86400.0  # as `quadloom.fetching.politeness` cuts it
@@ -76,23 +78,25 @@ class FrontierPolicy(msgspec.Struct, frozen=True, kw_only=True):
             budget=float(settings.crawl.max_pages_per_host),
             order=settings.crawl.order,
             exceptions=tuple(
-                HostException(site.match, site.delay, site.per_site, site.max_pages) for site in settings.site
+                HostException(site.match, site.delay, site.per_site, site.max_pages, site.own) for site in settings.site
             ),
         )
 
     def for_host(self, host: str) -> HostException:
         """The values for one host, none of them None. The first matching exception that has a value wins."""
-        delay, per_site, budget = None, None, None
+        delay, per_site, budget, own = None, None, None, False
         for exception in self.exceptions:
             if host_matches(host, exception.match):
                 delay = exception.delay if delay is None else delay
                 per_site = exception.per_site if per_site is None else per_site
                 budget = exception.budget if budget is None else budget
+                own = own or exception.own
         return HostException(
             host,
-            self.delay if delay is None else delay,
-            self.per_site if per_site is None else per_site,
+            (0.0 if own else self.delay) if delay is None else delay,
+            (OWN_PER_SITE if own else self.per_site) if per_site is None else per_site,
             self.budget if budget is None else budget,
+            own,
         )
 
 

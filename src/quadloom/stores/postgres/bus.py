@@ -13,6 +13,8 @@ import threading
 from collections import deque
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from quadloom.errors import StoreError
 from quadloom.model.event import Event
 from quadloom.model.wire import decode, encode
@@ -22,6 +24,7 @@ from quadloom.stores.postgres.database import PostgresDatabase
 _BATCH_SECONDS = 0.1  # in which events become one batch
 _WAIT = 1.0  # seconds after which a follower reads without a notification
 _READ = 1000
+_MANY = ("settled", "page", "finding", "heartbeat")  # kinds of which there is at least one for each page
 
 
 class PostgresBus:
@@ -104,15 +107,31 @@ class PostgresBus:
                         "SELECT pg_advisory_xact_lock(hashtext('quadloom events'), hashtext(current_schema()))"
                     )
                     self._database.write(
-                        "INSERT INTO event(id, record) SELECT * FROM unnest(%s::bigint[], %s::bytea[])",
-                        columns("qy", [(event.id, encode(event)) for event in events]),
+                        "INSERT INTO event(id, record, settled) SELECT f, r, s = 1 FROM unnest(%s::bigint[], "
+                        "%s::bytea[], %s::smallint[]) AS w(f, r, s)",
+                        columns("qyh", [(event.id, encode(event), event.kind in _MANY) for event in events]),
+                    )
+                    # Pages come by the thousand; what a person should see stays a hundred times as long.
+                    self._database.write(
+                        "DELETE FROM event WHERE settled AND seq <= (SELECT max(seq) FROM event) - %s", (self._kept,)
                     )
                     self._database.write(
-                        "DELETE FROM event WHERE seq <= (SELECT max(seq) FROM event) - %s", (self._kept,)
+                        "DELETE FROM event WHERE seq <= (SELECT max(seq) FROM event) - %s", (100 * self._kept,)
                     )
                     self._database.execute("SELECT pg_notify('quadloom_' || current_schema(), '')")
             except StoreError:
                 return
+
+
+def numbered_events(database: PostgresDatabase, after: int, limit: int, *, settled: bool = True) -> list[Event]:
+    """The newest events of all workers, oldest first, with the numbers of their rows as ids: those of two workers may
+    be equal. `settled`: including one for each page that was read."""
+    rows = database.execute(
+        "SELECT seq, record FROM (SELECT seq, record FROM event WHERE seq > %s AND (%s OR NOT settled) "
+        "ORDER BY seq DESC LIMIT %s) newest ORDER BY seq",
+        (after, settled, limit),
+    )
+    return [replace(decode(record, Event), id=seq) for seq, record in rows]
 
 
 def _channel(database: PostgresDatabase) -> str:

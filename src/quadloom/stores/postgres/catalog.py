@@ -210,7 +210,7 @@ class PostgresCatalog:
 
     def owe(self, phase: Owed, *, host: str = "") -> int:
         # A page that waits to be transformed owes all later phases already.
-        with self._database.transaction():
+        with self._database.unhurried():
             rows = self._database.execute(
                 "WITH marked AS (UPDATE page SET owed = owed | %s WHERE quads_digest || text_digest <> '' "
                 f"AND owed & {int(Owed.TRANSFORM)} = 0 AND (%s = '' OR host = %s) RETURNING 1) "
@@ -233,14 +233,20 @@ class PostgresCatalog:
 
     def lease_pages(self, phase: Owed, limit: int, owner: str) -> list[PageRow]:
         """Two workers that want the same rows insert them in one order: the second waits for the first and gets none
-        of them. No row of `page` is locked, so nobody who settles a page ever waits for a lease."""
+        of them. No row of `page` is locked, so nobody who settles a page ever waits for a lease. Workers look several
+        times a second and mostly find nothing; a transaction, which locks their shards' rows, is begun only if there is
+        something."""
+        waiting = "owed > 0 AND owed = ANY(%s::smallint[])"
+        states = list(waiting_states(phase))
+        if not self._database.execute(f"SELECT FROM page WHERE {waiting} LIMIT 1", (states,)):
+            return []
         with self._database.transaction():
             rows = self._database.execute(
-                "INSERT INTO page_lease SELECT fingerprint, %s FROM (SELECT fingerprint FROM page p WHERE owed > 0 "
-                "AND owed = ANY(%s::smallint[]) AND NOT EXISTS (SELECT FROM page_lease l WHERE l.fingerprint = "
+                "INSERT INTO page_lease SELECT fingerprint, %s FROM (SELECT fingerprint FROM page p WHERE "
+                f"{waiting} AND NOT EXISTS (SELECT FROM page_lease l WHERE l.fingerprint = "
                 "p.fingerprint) ORDER BY owed, fetched_at, fingerprint LIMIT %s) w ORDER BY fingerprint "
                 "ON CONFLICT(fingerprint) DO NOTHING RETURNING fingerprint",
-                (owner, list(waiting_states(phase)), limit),
+                (owner, states, limit),
             )
             found = self.pages([row[0] for row in rows]).values()
             return sorted(found, key=lambda page: (page.fetched_at, page.fingerprint))

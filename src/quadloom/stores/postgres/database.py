@@ -1,6 +1,8 @@
 """One PostgreSQL connection as the stores use it: nested transactions, and retries while a server restarts.
 
 What is acknowledged is on the server's disk: `synchronous_commit` is switched on, whatever the server's default is.
+No server may keep a thread waiting for ever: the server ends statements that take too long, TCP notices a peer that
+is gone, and a thread of this process cuts connections on which nothing comes back (`_Watch`).
 A lost connection is opened again with back-off. Outside a transaction the statement is simply repeated; inside one
 nothing was acknowledged, so the transaction is undone and `StoreUnavailable` means that it may be tried again: settling
 twice is harmless.
@@ -11,11 +13,15 @@ A password may be in the URL; it is never shown, since no message repeats a URL.
 
 from __future__ import annotations
 
+import os
+import socket
+import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
+from weakref import WeakSet
 
 from quadloom.errors import DiskFull, SettingsError, StoreError, StoreUnavailable
 from quadloom.stores.postgres.arrays import register
@@ -30,6 +36,17 @@ T = TypeVar("T")
 Row = tuple[Any, ...]  # what a statement gives; each caller knows the columns it asked for
 PATIENCE = 60.0  # seconds after which a store gives up on a server that cannot be reached
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
+STATEMENT_SECONDS = 120.0  # after which the server ends a statement
+_GRACE = 10.0  # seconds after that, until the connection is cut
+# In effect unless the URL says otherwise: a host that vanished is noticed within half a minute.
+_NETWORK = {
+    "connect_timeout": 10,
+    "keepalives": 1,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 4,
+    "tcp_user_timeout": 30_000,  # milliseconds
+}
 # A worker that is stopped in the middle of a transaction must not hold its shards' rows for ever.
 _IDLE_IN_TRANSACTION = "30s"
 # Every statement searches by key. Fresh tables have no statistics, so the planner would scan them, and its estimate of
@@ -40,15 +57,21 @@ _PLANNING = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mer
 class PostgresDatabase(Transactions):
     """Raises only `StoreError` and its kinds. One thread at a time; others wait."""
 
-    def __init__(self, url: str, *, writable: bool, patience: float = PATIENCE) -> None:
+    def __init__(
+        self, url: str, *, writable: bool, patience: float = PATIENCE, statement_seconds: float = STATEMENT_SECONDS
+    ) -> None:
         super().__init__()
         self.writable = writable
+        self.waits: Callable[[], bool] = lambda: False  # True = wait for the server, however long it is away
+        self.busy_since = 0.0  # monotonic; 0 = no statement is in progress
+        self.statement_seconds = statement_seconds
         self.name = place_of(url)
         self._url = url
         self._patience = patience
         self._pipeline: AbstractContextManager[Pipeline] | None = None
         self._channels: list[str] = []
         self._connection = self._connect()
+        _watch.add(self)
 
     @classmethod
     def open(cls, url: str, *, patience: float = PATIENCE) -> PostgresDatabase:
@@ -74,9 +97,10 @@ class PostgresDatabase(Transactions):
         psycopg = _driver()
         assert self._pipeline is not None
         try:
-            if not self._broken:
-                self._connection.execute("COMMIT")
-            self._pipeline.__exit__(None, None, None)  # waits for the server; what it refused is raised here
+            with self._watched():
+                if not self._broken:
+                    self._connection.execute("COMMIT")
+                self._pipeline.__exit__(None, None, None)  # waits for the server; what it refused is raised here
         except psycopg.Error as error:
             translated = self._translated(error)  # before the rollback, which may open another connection
             self._rollback()
@@ -110,11 +134,36 @@ class PostgresDatabase(Transactions):
         with self._lock:
             while True:
                 try:
-                    return action()
+                    with self._watched():
+                        return action()
                 except psycopg.Error as error:
                     if self._depth or not self._connection.broken:
                         raise self._translated(error) from error
                 self._reconnect()
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        self.busy_since = time.monotonic()
+        try:
+            yield
+        finally:
+            self.busy_since = 0.0
+
+    @contextmanager
+    def unhurried(self) -> Iterator[None]:
+        """A transaction for statements that may take as long as they need: they change or read whole tables."""
+        seconds, self.statement_seconds = self.statement_seconds, float("inf")
+        try:
+            with self.transaction():
+                self.write("SET LOCAL statement_timeout = 0")
+                yield
+        finally:
+            self.statement_seconds = seconds
+
+    def cut(self) -> None:
+        """From another thread: end the connection, so that whoever waits for an answer gets an error."""
+        with suppress(OSError, ValueError), socket.socket(fileno=os.dup(self._connection.pgconn.socket)) as twin:
+            twin.shutdown(socket.SHUT_RDWR)
 
     def listen(self, channel: str) -> None:
         """Receive notifications on this channel, also after the connection was lost and opened again."""
@@ -134,15 +183,18 @@ class PostgresDatabase(Transactions):
         self._connection.close()
 
     def _connect(self) -> Connection[Row]:
-        """Waits for a server that is starting; fails at once for a wrong password or name."""
+        """Waits for a server that is starting, or as long as `waits` says; fails at once for a wrong password or
+        name."""
         psycopg = _driver()
         deadline = time.monotonic() + self._patience
         pause = _FIRST_PAUSE
         while True:
             try:
-                connection: Connection[Row] = psycopg.connect(self._url, autocommit=True, connect_timeout=10)
+                connection: Connection[Row] = psycopg.connect(self._url, autocommit=True, **_network(self._url))
                 register(connection.adapters)
                 connection.execute("SET synchronous_commit = on")
+                if self.statement_seconds < float("inf"):
+                    connection.execute(f"SET statement_timeout = {int(self.statement_seconds * 1000)}")
                 connection.execute(f"SET idle_in_transaction_session_timeout = '{_IDLE_IN_TRANSACTION}'")
                 connection.execute(_PLANNING)
                 connection.execute("SET default_transaction_read_only = " + ("off" if self.writable else "on"))
@@ -156,7 +208,7 @@ class PostgresDatabase(Transactions):
                 refusal = _refusal(error, self.name)
                 if refusal is not None:
                     raise refusal from None
-                if time.monotonic() + pause > deadline:
+                if time.monotonic() + pause > deadline and not self.waits():
                     raise StoreUnavailable(
                         f"no PostgreSQL server answers at {self.name}: {_first_line(error)}",
                         hint="start the server, or correct host and port in stores.frontier; what was settled is safe",
@@ -177,6 +229,11 @@ class PostgresDatabase(Transactions):
             return DiskFull(
                 f"no room left on the server of {self.name}; all that was acknowledged is safe",
                 hint="free some space there and run the same command again: it resumes",
+            )
+        if isinstance(error, errors.QueryCanceled):
+            return StoreUnavailable(
+                f"{self.name} did not finish a statement within {self.statement_seconds:g} s",
+                hint="the server is overloaded, or somebody holds a lock; nothing acknowledged is lost",
             )
         retryable = (errors.DeadlockDetected, errors.SerializationFailure, errors.AdminShutdown, errors.CrashShutdown)
         if self._connection.broken or isinstance(error, retryable):
@@ -208,7 +265,7 @@ class PostgresDatabase(Transactions):
     def _migrate(self) -> None:
         if self.schema_version() == len(MIGRATIONS):
             return
-        with self.transaction():
+        with self.unhurried():
             # Several workers may start at once. The lock is for the whole database, since all schemas share lock names.
             self.execute("SELECT pg_advisory_xact_lock(hashtext('quadloom schema'))")
             version = self.schema_version()
@@ -221,6 +278,44 @@ class PostgresDatabase(Transactions):
                 for statement in statements:
                     self.write(statement)
             self.write("UPDATE quadloom_schema SET version=%s", (len(MIGRATIONS),))
+
+
+class _Watch:
+    """Cuts connections on which a statement has been in progress for too long: then neither the server's own limit nor
+    TCP has ended it, because something between the two is alive and silent. One thread for all databases, started
+    with the first."""
+
+    def __init__(self) -> None:
+        self._databases: WeakSet[PostgresDatabase] = WeakSet()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def add(self, database: PostgresDatabase) -> None:
+        with self._lock:
+            self._databases.add(database)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="database watch", daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            time.sleep(1.0)
+            now = time.monotonic()
+            with self._lock:
+                watched = list(self._databases)
+            for database in watched:
+                since = database.busy_since
+                if since and now - since > database.statement_seconds + _GRACE:
+                    database.cut()
+
+
+_watch = _Watch()
+
+
+def _network(url: str) -> dict[str, Any]:
+    """Limits of time that the URL does not set itself."""
+    given = _driver().conninfo.conninfo_to_dict(url)
+    return {name: value for name, value in _NETWORK.items() if name not in given}
 
 
 def place_of(url: str) -> str:

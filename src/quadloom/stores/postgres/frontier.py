@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from zlib import crc32
 
-from quadloom.errors import SettingsError
+from quadloom.errors import SettingsError, ShardsLost
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import Settlement
 from quadloom.model.visit import Visit
@@ -77,7 +77,7 @@ class PostgresFrontier(TableFrontier):
         order, stored = order_mark(self.policy.order), values.get("order")
         if stored == order:
             return
-        with self._database.transaction():
+        with self._database.unhurried():
             if stored is not None and self._leases.workers(self._database):
                 raise SettingsError(
                     f"crawl.order = {self.policy.order}, but running workers use {stored.decode().split()[0]}",
@@ -152,7 +152,10 @@ class PostgresFrontier(TableFrontier):
         """Give back all shards; those with visits in progress are left as after a crash."""
         if self._database.writable and self._leases.epochs:
             self._shards.drain(range(SHARDS))
-            self._shards.give_back()
+            try:
+                self._shards.give_back()
+            except ShardsLost:
+                self._shards.give_back()  # the others: the lost ones are forgotten
 
     def _reload(self) -> None:
         super()._reload()

@@ -13,6 +13,7 @@ from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.postgres.frontier_tables import PAIRS, FrontierCounters
 from quadloom.stores.postgres.shard_leases import Claim, ShardLeases
 from quadloom.stores.protocols.frontier import ScheduledPage
+from quadloom.stores.shards import SHARDS
 
 _QUEUED, _SPENT = int(UrlState.QUEUED), int(UrlState.OVER_BUDGET)
 _QUEUED_URL = (
@@ -144,10 +145,13 @@ class PostgresQueue:
 
     def next_elsewhere(self, now: float) -> float | None:
         """Earliest time at which another worker has work; `now` if links wait for their owner; None = never."""
+        others = sorted({*range(SHARDS)}.difference(self._leases.owned))
         row = self._database.execute(
-            "SELECT (SELECT min(ready_at) FROM host WHERE queued > 0 AND shard <> ALL(%s::smallint[])), "
-            "(SELECT min(due) FROM later WHERE shard <> ALL(%s::smallint[])), EXISTS (SELECT FROM link_outbox)",
-            (self._leases.owned, self._leases.owned),
+            "SELECT min(h.ready_at), min(l.due), (SELECT EXISTS (SELECT FROM link_outbox)) "
+            "FROM unnest(%s::smallint[]) AS s(shard) LEFT JOIN LATERAL (SELECT ready_at FROM host x WHERE x.queued > 0 "
+            "AND x.shard = s.shard ORDER BY x.ready_at LIMIT 1) h ON true LEFT JOIN LATERAL (SELECT due FROM later x "
+            "WHERE x.shard = s.shard ORDER BY x.due LIMIT 1) l ON true",
+            (others,),
         )[0]
         times = [time for time in (row[0], row[1], now if row[2] else None) if time is not None]
         return max(now, min(times)) if times else None

@@ -111,4 +111,26 @@ _PHASES = (
     "ALTER TABLE worker ADD COLUMN fetches boolean NOT NULL DEFAULT true",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_SHARDS + _FRONTIER + _CATALOG + _OUTBOX + _BUS + _TEXT, _PHASES)
+# The cluster as a whole. `worker.record`: what a worker says about itself with each heartbeat. `worker_command`:
+# requests of people; `target` is a worker's name, empty = all; those with a `standing` hold for workers that join
+# later, too. `shard_load`: the work that a shard's owner saw last. `shard_lease.wanted_by`: a command that waits for
+# the shard. `event.settled`: it is about a page that was read. Hosts with work are found shard by shard, so that a
+# worker never reads rows of others.
+_CLUSTER = (
+    "ALTER TABLE worker ADD COLUMN seen timestamptz NOT NULL DEFAULT clock_timestamp()",
+    "ALTER TABLE worker ADD COLUMN record bytea NOT NULL DEFAULT ''",
+    """CREATE TABLE worker_command(
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        target text NOT NULL, standing text NOT NULL, request bytea NOT NULL)""",
+    """CREATE TABLE worker_answer(
+        command bigint NOT NULL, worker text NOT NULL, record bytea NOT NULL, PRIMARY KEY(command, worker))""",
+    "CREATE TABLE shard_load(shard smallint PRIMARY KEY, work float8 NOT NULL) WITH (fillfactor = 50)",
+    f"INSERT INTO shard_load SELECT generate_series(0, {SHARDS - 1}), 0",
+    "ALTER TABLE shard_lease ADD COLUMN wanted_by text NOT NULL DEFAULT ''",
+    "DROP INDEX host_ready",
+    "CREATE INDEX host_ready ON host(shard, ready_at) WHERE queued > 0",
+    "ALTER TABLE event ADD COLUMN settled boolean NOT NULL DEFAULT true",
+    "CREATE INDEX event_settled ON event(seq) WHERE settled",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_SHARDS + _FRONTIER + _CATALOG + _OUTBOX + _BUS + _TEXT, _PHASES, _CLUSTER)

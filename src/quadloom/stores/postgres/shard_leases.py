@@ -14,7 +14,7 @@ session by `idle_in_transaction_session_timeout`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
 from quadloom.errors import ShardsLost
@@ -62,13 +62,16 @@ class ShardLeases:
     def leasable(self) -> list[int]:
         return [shard for shard in self.epochs if shard not in self.draining]
 
-    def renew(self, database: PostgresDatabase) -> frozenset[int]:
-        """The heartbeat; from any thread, over a connection of its own. Returns the shards that are lost."""
+    def renew(self, database: PostgresDatabase, record: bytes = b"") -> frozenset[int]:
+        """The heartbeat; from any thread, over a connection of its own. Returns the shards that are lost. `record`:
+        what the worker says about itself; empty = as before."""
         before = self._clock()
         database.write(
-            "INSERT INTO worker AS w VALUES(%s, clock_timestamp() + make_interval(secs => %s), clock_timestamp(), %s) "
-            "ON CONFLICT(name) DO UPDATE SET until = excluded.until",
-            (self.owner, self.duration, self.fetches),
+            "INSERT INTO worker AS w(name, until, started, fetches, record) VALUES(%s, clock_timestamp() + "
+            "make_interval(secs => %s), clock_timestamp(), %s, %s) ON CONFLICT(name) DO UPDATE SET "
+            "until = excluded.until, seen = clock_timestamp(), fetches = excluded.fetches, "
+            "record = CASE WHEN excluded.record = '' THEN w.record ELSE excluded.record END",
+            (self.owner, self.duration, self.fetches, record),
         )
         held: dict[int, int] = dict(
             database.execute("SELECT shard, epoch FROM shard_lease WHERE owner=%s", (self.owner,))
@@ -89,18 +92,19 @@ class ShardLeases:
         rows = database.execute("SELECT 1 FROM worker WHERE name=%s AND until > clock_timestamp()", (owner,))
         return bool(rows)
 
-    def claim(self, database: PostgresDatabase, limit: int) -> list[Claim]:
-        """Take up to `limit` shards that no living worker owns; inside a transaction, after which `took` is called.
-        Includes shards that this worker owns without knowing: of a commit whose answer was lost."""
+    def claim(self, database: PostgresDatabase, limit: int, wanted: Collection[int] | None = None) -> list[Claim]:
+        """Take up to `limit` shards that no living worker owns or wants; inside a transaction, after which `took` is
+        called. Includes shards that this worker owns without knowing: of a commit whose answer was lost."""
         database.execute("SELECT pg_advisory_xact_lock(hashtext('quadloom claims'), hashtext(current_schema()))")
         rows = database.execute(
             "WITH free AS MATERIALIZED (SELECT l.shard, l.owner, l.clean FROM shard_lease l WHERE (NOT EXISTS "
             "(SELECT FROM worker w WHERE w.name = l.owner AND w.until > clock_timestamp()) "
-            "OR l.owner = %s AND l.shard <> ALL(%s::smallint[])) ORDER BY l.shard LIMIT %s "
-            "FOR UPDATE OF l SKIP LOCKED) "
+            "OR l.owner = %s AND l.shard <> ALL(%s::smallint[])) AND l.shard = ANY(%s::smallint[]) AND NOT EXISTS "
+            "(SELECT FROM worker w WHERE w.name = l.wanted_by AND w.name <> %s AND w.until > clock_timestamp()) "
+            "ORDER BY l.shard LIMIT %s FOR UPDATE OF l SKIP LOCKED) "
             "UPDATE shard_lease s SET owner=%s, epoch = s.epoch + 1, clean=false FROM free "
             "WHERE s.shard = free.shard RETURNING s.shard, s.epoch, free.clean, free.owner",
-            (self.owner, self.owned, limit, self.owner),
+            (self.owner, self.owned, list(range(SHARDS) if wanted is None else wanted), self.owner, limit, self.owner),
         )
         database.write("DELETE FROM worker WHERE until < clock_timestamp() - interval '1 day'")
         return [Claim(*row) for row in rows]
@@ -149,11 +153,12 @@ class ShardLeases:
     def end_former(self, database: PostgresDatabase, worker: str) -> None:
         """End the leases of all other owners named `worker:…`, which are known to be dead."""
         database.write(
-            "UPDATE worker SET until = '-infinity' WHERE starts_with(name, %s) AND name <> %s",
+            "DELETE FROM worker WHERE starts_with(name, %s) AND name <> %s",
             (f"{worker}:", self.owner),
         )
 
     def leave(self, database: PostgresDatabase) -> None:
         """The worker ends: the others see at once that there is one worker less."""
+        database.write("UPDATE shard_lease SET wanted_by='' WHERE wanted_by=%s", (self.owner,))
         database.write("DELETE FROM worker WHERE name=%s", (self.owner,))
         database.write("DELETE FROM leased WHERE worker=%s", (self.owner,))

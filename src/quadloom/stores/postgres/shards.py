@@ -6,7 +6,7 @@ ago: all of them wait their full delay from that moment.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -22,11 +22,16 @@ from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.postgres.frontier_queue import PostgresQueue
 from quadloom.stores.postgres.frontier_tables import PostgresHosts
 from quadloom.stores.postgres.shard_leases import ShardLeases
+from quadloom.stores.postgres.workers import last_request, news_of, requests_to, write_answer
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import Frontier, ScheduledPage
+from quadloom.stores.protocols.state import ShardLoad, ShardQueue, WorkerNews, WorkerRequest
 from quadloom.stores.shards import SHARDS, shard_of
 
 PULLED = 200  # batches from other shards taken in one transaction
+_WORK_SECONDS = 60.0  # what a host can serve within this time is its work
+_LEAST_PAUSE = 0.05  # seconds that a host's requests take at least, whatever politeness allows
+_HEARTBEAT_SECONDS = 10.0  # for a statement
 _HEARTBEAT_PATIENCE = 2.0  # seconds for a connection; the next heartbeat tries again
 
 
@@ -67,13 +72,70 @@ class PostgresShards:
     def owned(self) -> frozenset[int]:
         return frozenset(self.leases.epochs)
 
+    @property
+    def owner(self) -> str:
+        return self.leases.owner
+
+    @property
+    def draining(self) -> frozenset[int]:
+        return frozenset(self.leases.draining)
+
+    def queues(self) -> dict[int, ShardQueue]:
+        found: dict[int, ShardQueue] = {}
+        most: dict[int, float] = {}
+        for host in self._open.leasing.hosts.loaded.values():
+            if host.queued <= 0:
+                continue
+            shard = shard_of(host.name)
+            work = min(float(host.queued), _WORK_SECONDS * host.per_site / max(host.pause, _LEAST_PAUSE))
+            known = found.get(shard, ShardQueue(0.0, 0, ""))
+            busiest = host.name if work > most.get(shard, 0.0) else known.busiest
+            most[shard] = max(work, most.get(shard, 0.0))
+            found[shard] = ShardQueue(known.work + work, known.queued + host.queued, busiest)
+        return found
+
+    def share_loads(self, queues: Mapping[int, ShardQueue]) -> list[ShardLoad]:
+        rows = self._database.execute(
+            "SELECT l.shard, CASE WHEN o.name IS NULL THEN '' ELSE l.owner END, "
+            "CASE WHEN w.name IS NULL THEN '' ELSE l.wanted_by END, s.work FROM shard_lease l JOIN shard_load s "
+            "USING (shard) LEFT JOIN worker o ON o.name = l.owner AND o.until > clock_timestamp() "
+            "LEFT JOIN worker w ON w.name = l.wanted_by AND w.until > clock_timestamp() ORDER BY l.shard"
+        )
+        loads = [ShardLoad(*row) for row in rows]
+        changed: list[tuple[int, float]] = []
+        for place, load in enumerate(loads):
+            if load.shard not in self.leases.epochs or load.shard in self.leases.draining:
+                continue
+            # Hosts of a shard that was just taken are not in memory yet, so what is less counts by half.
+            seen = queues[load.shard].work if load.shard in queues else 0.0
+            work = round(seen if seen >= load.work else (seen + load.work) / 2, 1)
+            if work != load.work:
+                loads[place] = load._replace(work=work)
+                changed.append((load.shard, work))
+        if changed:
+            self._database.write(
+                "UPDATE shard_load s SET work = w.work FROM unnest(%s::smallint[], %s::float8[]) AS w(shard, work) "
+                "WHERE s.shard = w.shard",
+                columns("hd", changed),
+            )
+        return loads
+
+    def want(self, shards: Collection[int]) -> None:
+        self.leases.fetches = False  # it takes these and no share
+        self.leases.renew(self._database)
+        self._database.write(
+            "UPDATE shard_lease SET wanted_by = CASE WHEN shard = ANY(%s::smallint[]) THEN %s ELSE '' END "
+            "WHERE wanted_by = %s OR shard = ANY(%s::smallint[])",
+            (list(shards), self.owner, self.owner, list(shards)),
+        )
+
     def heartbeat(self) -> PostgresHeartbeat:
         return PostgresHeartbeat(self._url, self.leases)
 
-    def take(self, limit: int, now: float) -> list[int]:
+    def take(self, limit: int, now: float, wanted: Collection[int] | None = None) -> list[int]:
         frontier, hosts, queue, leasing, recent = self._open
         with self._database.transaction():
-            claims = self.leases.claim(self._database, limit)
+            claims = self.leases.claim(self._database, limit, wanted)
             if claims:
                 frontier.clamp_clocks(now)
             last_id = hosts.last_host_id()
@@ -93,7 +155,7 @@ class PostgresShards:
         if len(self.owned) < SHARDS:
             raise WarehouseLocked(
                 f"running workers own {SHARDS - len(self.owned)} of {SHARDS} shards",
-                hint="stop the workers with `quadloom stop` on each machine, and start them again afterwards",
+                hint="stop them with `quadloom stop --all-workers`, and start them again afterwards",
             )
 
     def drain(self, shards: Iterable[int]) -> None:
@@ -161,16 +223,27 @@ class PostgresHeartbeat:
 
     def __init__(self, url: str, leases: ShardLeases) -> None:
         self._leases = leases
-        self._database = PostgresDatabase(url, writable=True, patience=_HEARTBEAT_PATIENCE)
+        self._database = PostgresDatabase(
+            url, writable=True, patience=_HEARTBEAT_PATIENCE, statement_seconds=_HEARTBEAT_SECONDS
+        )
 
-    def renew(self) -> frozenset[int]:
-        return self._leases.renew(self._database)
+    def renew(self, record: bytes = b"") -> frozenset[int]:
+        return self._leases.renew(self._database, record)
 
     def workers(self) -> int:
         return max(1, self._leases.workers(self._database))
 
-    def has_links(self) -> bool:
-        return LinkOutbox(self._database, self._leases).has_links()
+    def news(self, after: int) -> WorkerNews:
+        return news_of(self._database, self._leases, after)
+
+    def requests(self, after: int | None) -> list[WorkerRequest]:
+        return requests_to(self._database, self._leases, after)
+
+    def last_request(self) -> int:
+        return last_request(self._database)
+
+    def answer(self, id: int, record: bytes) -> None:
+        write_answer(self._database, self._leases, id, record)
 
     def close(self) -> None:
         self._database.close()
@@ -228,10 +301,3 @@ class LinkOutbox:
             columns("hq", batches),
         )
         return [decode(row[0], LinkBatch) for row in rows]
-
-    def has_links(self) -> bool:
-        """True = something waits for the shards of this worker."""
-        rows = self._database.execute(
-            "SELECT EXISTS (SELECT FROM link_outbox WHERE shard_to = ANY(%s::smallint[]))", (self._leases.owned,)
-        )
-        return bool(rows[0][0])

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+import time
 from collections.abc import Callable
 from pathlib import Path
 from zlib import crc32
 
-from quadloom.errors import SettingsError
+from quadloom.errors import SettingsError, StoreError, StoreUnavailable
 from quadloom.settings import Settings
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.memory_bus import MemoryBus
-from quadloom.stores.named_values import PER_WORKER
+from quadloom.stores.named_values import PER_WORKER, NamedValue
 from quadloom.stores.postgres.bus import PostgresBus
 from quadloom.stores.postgres.catalog import PostgresCatalog
 from quadloom.stores.postgres.database import PostgresDatabase
@@ -25,12 +26,15 @@ from quadloom.stores.postgres.frontier import SLOTS, PostgresFrontier
 from quadloom.stores.postgres.outbox import PostgresOutbox
 from quadloom.stores.postgres.shard_leases import ShardLeases
 from quadloom.stores.postgres.shards import PostgresShards
+from quadloom.stores.postgres.workers import worker_rows
 from quadloom.stores.protocols.bus import Bus
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import ScopeRules
 from quadloom.stores.protocols.outbox import Outbox
-from quadloom.stores.protocols.state import Shards, T, WholeCatalog
+from quadloom.stores.protocols.state import Shards, T, WholeCatalog, WorkerRow
 from quadloom.stores.shards import worker_name
+
+_PAUSE = 1.0  # seconds between two tries to ask a server that is away
 
 
 class ClusterState:
@@ -79,8 +83,23 @@ class ClusterState:
         return str(self.database.execute("SELECT txid_current_snapshot()::text")[0][0]).encode()
 
     def with_read_connection(self, question: Callable[[WholeCatalog], T]) -> T:
-        with contextlib.closing(PostgresDatabase.read_only(self.url)) as database:
-            return question(PostgresCatalog(database))
+        while True:
+            try:
+                with contextlib.closing(PostgresDatabase.read_only(self.url)) as database:
+                    return question(PostgresCatalog(database))
+            except StoreUnavailable:
+                if not self.waits():
+                    raise
+                time.sleep(_PAUSE)
+
+    def wait_while(self, wanted: Callable[[], bool]) -> None:
+        self.database.waits = wanted
+
+    def waits(self) -> bool:
+        return self.database.waits()
+
+    def workers(self) -> list[WorkerRow]:
+        return worker_rows(self.database)
 
     def size(self) -> int:
         return int(
@@ -100,6 +119,26 @@ class ClusterState:
 
 def database_url(settings: Settings) -> str:
     return settings.stores.frontier
+
+
+_SHARED: NamedValue[dict[str, object]] = NamedValue("settings", dict)
+
+
+def shared_settings(settings: Settings) -> dict[str, object] | None:
+    """The settings that all machines share; None = there are none, or the server cannot be asked now."""
+    try:
+        with contextlib.closing(PostgresDatabase(database_url(settings), writable=False, patience=1.0)) as database:
+            if database.schema_version() == 0:
+                return None
+            return _SHARED.get(PostgresCatalog(database))
+    except StoreError:
+        return None  # who opens the warehouse next gets the reason
+
+
+def share_settings(settings: Settings, tree: dict[str, object] | None) -> None:
+    """Write the settings that all machines share; None removes them. Creates the tables if there are none."""
+    with contextlib.closing(PostgresDatabase.open(database_url(settings), patience=5.0)) as database:
+        _SHARED.put(PostgresCatalog(database), tree)
 
 
 def described(settings: Settings) -> tuple[str, bool]:

@@ -146,6 +146,11 @@ class Quota:
     def left(self) -> int:
         return sum(self.left_of)
 
+    @property
+    def is_short(self) -> bool:
+        """Whether a class has used up all it was given. One without work holds what it has."""
+        return any(share > 0.0 and left <= 0 for share, left in zip(self.shares, self.left_of, strict=True))
+
     def allows(self, priority: int, known: bool) -> bool:
         return priority == 0 or self.left_of[VisitClass.of(priority, known)] > 0
 
@@ -214,6 +219,16 @@ class Frontier(Protocol):
 
     def block(self, host: str, until: float, reason: str) -> None:
         """Do not visit `host` before `until`. Durable on return."""
+        ...
+
+    def reserve(self, host: str, now: float) -> float | None:
+        """Take the next turn of a host for a request that is not in the queue, such as one to a site's search. Returns
+        when it may be sent; the clocks of the host and of its address count from there, for leases too. None = as many
+        requests as it may have are in progress. `free` ends the turn. Not durable."""
+        ...
+
+    def free(self, host: str, next_at: float, now: float) -> None:
+        """The request of a reserved turn has ended; the host may be asked again at `next_at`, or later."""
         ...
 
     def hosts(self, *, limit: int = 1000, offset: int = 0) -> list[HostRow]:

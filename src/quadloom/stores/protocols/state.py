@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeVar
 
 from quadloom.stores.protocols.bus import Bus
 from quadloom.stores.protocols.catalog import Catalog
@@ -25,11 +25,57 @@ class WholeCatalog(Catalog, Protocol):
         ...
 
 
+class WorkerRow(NamedTuple):
+    """A process that shares the database: a worker, or a command that owns shards for a while."""
+
+    owner: str  # the worker's name, a colon and a part that differs after each start
+    is_alive: bool  # its lease has not run out
+    silent_seconds: float  # since its last heartbeat
+    started: float  # unix seconds, by the server's clock
+    fetches: bool
+    shards: int
+    record: bytes  # what it says about itself (`quadloom.cluster.beat`); empty = nothing yet
+
+
+class ShardLoad(NamedTuple):
+    """`owner` and `wanted_by` are empty if there is none that is alive."""
+
+    shard: int
+    owner: str
+    wanted_by: str  # a command that waits for this shard: everybody else gives it back
+    work: float  # pages that its hosts can serve within a minute, as its owner saw it last
+
+
+class ShardQueue(NamedTuple):
+    """What the hosts of one shard have queued, as far as they are in memory."""
+
+    work: float  # as in `ShardLoad`
+    queued: int
+    busiest: str  # the host with most work
+
+
+class WorkerNews(NamedTuple):
+    """What has changed for a worker."""
+
+    links: bool  # `Shards.pull` would find some
+    workers: int  # that fetch and are alive, this one included
+    free_shards: int  # that were given back and that nobody owns
+    requests: bool  # there are new ones, perhaps for others
+
+
+class WorkerRequest(NamedTuple):
+    """A request of a person, see `quadloom.cluster.steering`."""
+
+    id: int
+    request: bytes
+
+
 class ShardHeartbeat(Protocol):
     """A worker's sign of life, over a connection of its own, so that any thread may send it at any time."""
 
-    def renew(self) -> frozenset[int]:
+    def renew(self, record: bytes = b"") -> frozenset[int]:
         """Renew the lease of all shards that this worker owns. Returns those it has lost; `Shards.lose` forgets them.
+        `record`: what it says about itself; empty = as before.
         Raises `StoreUnavailable` within some seconds if the database cannot be reached: the caller tries again."""
         ...
 
@@ -37,8 +83,21 @@ class ShardHeartbeat(Protocol):
         """Number of workers whose leases have not run out, this one included."""
         ...
 
-    def has_links(self) -> bool:
-        """True = `Shards.pull` would find links."""
+    def news(self, after: int) -> WorkerNews:
+        """Look at everything that may have changed, in one round trip. `after`: the last request that was answered."""
+        ...
+
+    def requests(self, after: int | None) -> list[WorkerRequest]:
+        """Requests to this worker or to all, with a larger number. None = the worker has just begun: only those that
+        hold for workers that join later."""
+        ...
+
+    def last_request(self) -> int:
+        """The number of the newest request to anybody."""
+        ...
+
+    def answer(self, id: int, record: bytes) -> None:
+        """Reply to a request; a second reply replaces the first."""
         ...
 
     def close(self) -> None: ...
@@ -59,9 +118,32 @@ class Shards(Protocol):
         """A new connection; the caller closes it. Nothing may be taken before its first `renew`."""
         ...
 
-    def take(self, limit: int, now: float) -> list[int]:
-        """Own up to `limit` more shards. Returns those that were free; pages that their former owner settled and did
-        not index are now `catalog_of(shards).unindexed(…)`."""
+    @property
+    def owner(self) -> str:
+        """The name under which this worker owns them."""
+        ...
+
+    @property
+    def draining(self) -> frozenset[int]:
+        """Those about to be given back."""
+        ...
+
+    def queues(self) -> dict[int, ShardQueue]:
+        """What waits in the shards of this worker; those without anything are left out."""
+        ...
+
+    def share_loads(self, queues: Mapping[int, ShardQueue]) -> list[ShardLoad]:
+        """Tell others what waits in the shards of this worker, and return the loads of all shards."""
+        ...
+
+    def want(self, shards: Collection[int]) -> None:
+        """Ask their owners to give these back, for this process alone; it takes them when they are free, and has no
+        share of the others. Nobody waits for a process that is dead. Empty = it wants nothing more."""
+        ...
+
+    def take(self, limit: int, now: float, wanted: Collection[int] | None = None) -> list[int]:
+        """Own up to `limit` more shards, of those in `wanted`; None = any. Returns those that were free; pages that
+        their former owner settled and did not index are now `catalog_of(shards).unindexed(…)`."""
         ...
 
     def take_all(self, now: float) -> None:
@@ -133,6 +215,19 @@ class State(Protocol):
 
     def with_read_connection(self, question: Callable[[WholeCatalog], T]) -> T:
         """Ask the catalog from another thread, over a read-only connection that lives for this question."""
+        ...
+
+    def wait_while(self, wanted: Callable[[], bool]) -> None:
+        """From now on wait for a database that is away, however long, while this returns True; embedded ones never
+        are. Without it, `StoreUnavailable` is raised after about a minute."""
+        ...
+
+    def waits(self) -> bool:
+        """Whether to wait for a server that is away, see `wait_while`."""
+        ...
+
+    def workers(self) -> list[WorkerRow]:
+        """Every process that shares the database, the dead of the last day included. Empty = it is embedded."""
         ...
 
     def size(self) -> int:

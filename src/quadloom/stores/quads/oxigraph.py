@@ -30,6 +30,7 @@ from xxhash import xxh3_64_intdigest
 
 from quadloom.errors import DiskFull, QuerySyntaxError, StoreError, WarehouseLocked
 from quadloom.model.quads import Quads
+from quadloom.process.durable import make_folder
 from quadloom.stores.protocols.quads import Difference
 from quadloom.stores.quads.nquads import as_stored, lines_of, parse_term, text_of
 
@@ -231,7 +232,7 @@ def _update(graph: str, removed: Sequence[str], added: Sequence[str]) -> str:
 
 def _open_store(path: Path) -> ox.Store:
     with _translated(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         return ox.Store(str(path))
 
 

@@ -21,7 +21,7 @@ from urllib.parse import urlencode, urljoin
 import msgspec
 import pycurl
 
-from quadloom.errors import QuerySyntaxError, SettingsError, StoreError
+from quadloom.errors import QuerySyntaxError, SettingsError, StoreError, StoreUnavailable
 from quadloom.settings import Settings
 from quadloom.settings.loading import secret
 from quadloom.stores.plain_http import check_plain_http
@@ -194,6 +194,24 @@ class SparqlClient:
             return None
         return answer
 
+    def probe(self) -> None:
+        """Write a statement, ask for it and remove it. Raises `StoreError` with the first thing that does not work."""
+        graph = f"<urn:quadloom:check:{random.getrandbits(64):x}>"
+        fact = f'GRAPH {graph} {{ <urn:quadloom:check> <urn:quadloom:check> "1" }}'
+        with self.query("ASK {}") as answer:
+            answer.whole()
+        self.update(f"INSERT DATA {{ {fact} }}")
+        try:
+            with self.query(f"ASK {{ {fact} }}") as answer:
+                found = b"true" in answer.whole()
+            if not found:
+                raise StoreError(
+                    f"{self.server.update} accepts updates, but {self.server.query} does not show them",
+                    hint="stores.quads_query and stores.quads_update must name the same dataset",
+                )
+        finally:
+            self.update(f"DELETE DATA {{ {fact} }}")
+
     def close(self) -> None:
         with self._lock:
             idle, self._idle = self._idle, []
@@ -217,7 +235,7 @@ class SparqlClient:
                 answer.begin()
             except _Undelivered as trouble:
                 if not trouble.again or attempt == self._attempts:
-                    raise StoreError(f"{self.server.query}: {trouble}", hint=_HINT) from None
+                    raise _given_up(self.server, trouble) from None
                 self._sleep(pause * (0.5 + self._jitter()))
                 pause *= 2
                 continue
@@ -289,7 +307,7 @@ class SparqlResponse:
                     self._pump()
             except _Undelivered as trouble:
                 self.close()
-                raise StoreError(f"{self._server.query}: {trouble}", hint=_HINT) from None
+                raise _given_up(self._server, trouble) from None
             self._rest = b"".join(self._parts)
             self._parts.clear()
         if size < 0 or size >= len(self._rest):
@@ -372,6 +390,12 @@ class _Undelivered(Exception):
     def __init__(self, words: str, *, again: bool = True) -> None:
         super().__init__(words)
         self.again = again
+
+
+def _given_up(server: SparqlServer, trouble: _Undelivered) -> StoreError:
+    """`StoreUnavailable`: it may help to wait longer."""
+    kind = StoreUnavailable if trouble.again else StoreError
+    return kind(f"{server.query}: {trouble}", hint=_HINT)
 
 
 def _refusal(url: str, status: int, words: str, *, is_query: bool) -> StoreError | QuerySyntaxError:

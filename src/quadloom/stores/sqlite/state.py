@@ -14,7 +14,7 @@ from quadloom.stores.protocols.bus import Bus
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import Frontier, ScopeRules
 from quadloom.stores.protocols.outbox import Outbox
-from quadloom.stores.protocols.state import Shards, T, WholeCatalog
+from quadloom.stores.protocols.state import Shards, T, WholeCatalog, WorkerRow
 from quadloom.stores.sqlite.catalog import SqliteCatalog
 from quadloom.stores.sqlite.database import SqliteDatabase, bring_up_to_date
 from quadloom.stores.sqlite.frontier import SqliteFrontier, SqliteGuestFrontier
@@ -40,6 +40,7 @@ class EmbeddedState:
         self.catalog: Catalog = SqliteCatalog(self._database)
         self.outbox: Outbox = SqliteOutbox(self._database)
         self.bus: Bus = MemoryBus()
+        self.waits: Callable[[], bool] = lambda: False
 
     def frontier(self, scope: ScopeRules, now: float) -> Frontier:
         policy = FrontierPolicy.from_settings(self._settings)
@@ -56,6 +57,12 @@ class EmbeddedState:
     def with_read_connection(self, question: Callable[[WholeCatalog], T]) -> T:
         with contextlib.closing(SqliteDatabase.read_only(self._file)) as database:
             return question(SqliteCatalog(database))
+
+    def wait_while(self, wanted: Callable[[], bool]) -> None:
+        self.waits = wanted
+
+    def workers(self) -> list[WorkerRow]:
+        return []
 
     def size(self) -> int:
         return sum(file.stat().st_size for file in self._file.parent.glob(self._file.name + "*"))

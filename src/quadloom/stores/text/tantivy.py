@@ -20,6 +20,7 @@ from tantivy import Query
 from quadloom.analysis.scripts import readable
 from quadloom.analysis.words import STEM_FIELDS, query_tokens, word_analyzer
 from quadloom.errors import DiskFull, StoreError, WarehouseLocked
+from quadloom.process.durable import make_folder
 from quadloom.stores.protocols.text import Highlights, Hit, SearchAnswer, SearchRequest, TextDocument
 from quadloom.stores.search import text_query
 from quadloom.stores.search.query_plan import plan_search
@@ -50,7 +51,7 @@ class TantivyText:
             raise StoreError(f"there is no text index at {path}", hint="run `quadloom crawl URL` first")
         with _translated(path):
             if not read_only:
-                path.mkdir(parents=True, exist_ok=True)
+                make_folder(path)
             if tantivy.Index.exists(str(path)):
                 self._index = tantivy.Index.open(str(path))
             else:

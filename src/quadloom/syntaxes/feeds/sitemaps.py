@@ -18,8 +18,8 @@ from quadloom.settings import LimitSettings
 from quadloom.syntaxes.feeds.writing import DC, DCTERMS, DEPICTION, parse_date
 from quadloom.syntaxes.feeds.xml import text_of, tolerant_root
 from quadloom.syntaxes.feeds.xml_feeds import local_name
+from quadloom.syntaxes.guards import check_xml
 from quadloom.syntaxes.iri import ReferenceResolver
-from quadloom.syntaxes.rdf.guards import check_xml
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.terms import XSD, iri, literal
 
@@ -80,7 +80,6 @@ def _streamed(context: Context, wanted: str) -> Iterator[etree._Element]:
         no_network=True,
         huge_tree=False,
         encoding="utf-8",
-        collect_ids=False,
     )
     for start in range(0, len(source), _BLOCK):
         parser.feed(source[start : start + _BLOCK])

@@ -8,13 +8,15 @@ its meaning is certain, then libxml2 recovers from the rest; a finding keeps the
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from html.entities import html5
 
 from lxml import etree
 
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes.rdf.guards import check_xml
+from quadloom.syntaxes.guards import check_xml
 from quadloom.syntaxes.registry import Context
+from quadloom.syntaxes.xml.document_type import parse_expanded, without_external
 
 PREFIXES = {
     "atom": "http://www.w3.org/2005/Atom",
@@ -43,7 +45,10 @@ def tolerant_root(context: Context, syntax: str) -> etree._Element:
     """The root of the tree. Raises `SyntaxInvalid` only if nothing can be read or the entities are an attack."""
     source = context.utf8
     if b"<!ENTITY" in source:
+        source = without_external(source)
         check_xml(source)
+        with suppress(SyntaxInvalid):
+            return parse_expanded(source)
     entities = b"<!DOCTYPE" in source  # Netscape's DTD of RSS 0.91 declares HTML's entities; it is never loaded
     if not entities:
         try:
@@ -64,7 +69,6 @@ def tolerant_root(context: Context, syntax: str) -> etree._Element:
         no_network=True,
         huge_tree=False,
         encoding="utf-8",
-        collect_ids=False,
     )
     try:
         root = etree.fromstring(repaired(source), parser)

@@ -8,49 +8,137 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
+from heapq import merge
 from typing import NamedTuple
 
+import re2
 from selectolax.lexbor import LexborNode
 
-_TAG = re.compile(rb"<(?:!--|([A-Za-z][^\s/>]*+)((?:[^>\"']++|\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z))*+)(?:>|\Z))")
-_RAW = {
-    name.encode(): re.compile(rb"</%b(?=[\s/>])" % name.encode(), re.IGNORECASE)
-    for name in ["script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes"]
-}
+_ATTRIBUTES = rb"((?:[^>\"']++|\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z))*+)(?:>|\Z)"
+_TAG = re.compile(rb"<([A-Za-z][^\s/>]*+)" + _ATTRIBUTES)
+_RAW_NAMES = rb"script|style|textarea|title|xmp|iframe|noembed|noframes"
+# Automata read 2 ns a byte; the module `re` takes ten times as long for a choice of names.
+_BYTES = re2.Options()
+_BYTES.encoding = re2.Options.Encoding.LATIN1
+_HIDING = re2.compile(rb"(?i)<(?:!--|(?:%b)[\s/>])" % _RAW_NAMES, _BYTES)
+_RAW_ENDS = {name: re.compile(rb"</%b(?=[\s/>])" % name, re.IGNORECASE) for name in _RAW_NAMES.split(b"|")}
 _ATTRIBUTE = re.compile(rb"""([^\s"'<>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>`]+)))?""")
 _LOOK_AHEAD = 200
+_TAGS_BEFORE = 3
+_BEFORE_NAME = frozenset(b"\t\n\v\f\r \"'/")
+_AFTER_NAME = b"\t\n\v\f\r =/>"  # or nothing
+_NOWHERE = (sys.maxsize - 1, sys.maxsize)
 
 
 class StartTag(NamedTuple):
-    """Byte offsets of the tag, its name in lower case, and the values of the attributes that were asked for."""
+    """Byte offsets of a tag."""
 
     start: int
     end: int
-    name: str
-    attributes: dict[str, str]
 
 
-def start_tags(source: bytes, attributes: frozenset[str]) -> list[StartTag]:
-    """Tags with at least one of the attributes, in the order of the source. Comments and scripts hold no tags."""
-    wanted = re.compile(rb"(?i)[\s\"'/](?:%b)(?=[\s=/>]|\Z)" % b"|".join(name.encode() for name in sorted(attributes)))
-    found: list[StartTag] = []
-    at = 0
-    while match := _TAG.search(source, at):
-        at = match.end()
-        if match[1] is None:
-            closed = source.find(b"-->", match.start() + 4)
-            at = closed + 3 if closed >= 0 else len(source)
-            continue
-        if wanted.search(match[2]):
-            values = _values(match[2], attributes)
-            if values:
-                found.append(StartTag(match.start(), at, match[1].decode("utf-8", "replace").lower(), values))
-        ending = _RAW.get(match[1].lower())
-        if ending is not None:
-            end = ending.search(source, at)
-            at = end.start() if end else len(source)
+def tags_of(source: bytes, nodes: Iterable[LexborNode], attributes: frozenset[str]) -> dict[int, StartTag]:
+    """The tag of each node, by the node's `mem_id`. `nodes` are all elements that have one of the attributes, in
+    document order. A node that no tag explains is left out."""
+    elements = {node.mem_id: node for node in nodes}
+    names = [node.tag for node in elements.values()]
+    # What is commented out or in a script seldom looks like one of the tags: then there are as many as elements.
+    tags = list(_tags(source, attributes, iter((_NOWHERE,))))
+    if [tag[1].decode("latin-1").lower() for tag in tags] == names:
+        return {number: StartTag(*tag.span()) for number, tag in zip(elements, tags, strict=True)}
+    return _compared(elements, list(_tags(source, attributes, _hidden(source))), attributes)
+
+
+def _compared(
+    elements: dict[int, LexborNode], tags: list[re.Match[bytes]], attributes: frozenset[str]
+) -> dict[int, StartTag]:
+    """As `tags_of`, if the source has other tags than the tree has elements."""
+    read = [
+        (tag, tag[1].decode("utf-8", "replace").lower(), values)
+        for tag in tags
+        if (values := _values(tag[2], attributes))
+    ]
+    found: dict[int, StartTag] = {}
+    place = 0
+    for number, node in elements.items():
+        own = {name: value or "" for name, value in node.attributes.items() if name in attributes}
+        for at in range(place, min(place + _LOOK_AHEAD, len(read))):
+            tag, name, values = read[at]
+            if name == node.tag and _same(values, own):
+                found[number] = StartTag(*tag.span())
+                place = at + 1
+                break
     return found
+
+
+def _tags(source: bytes, attributes: frozenset[str], hidden: Iterator[tuple[int, int]]) -> Iterator[re.Match[bytes]]:
+    """Tags outside of what is hidden that seem to have one of the attributes, in the order of the source.
+
+    The source is searched for names of the attributes, and tags are read only around these: the other tags of a page,
+    mostly a thousand, cost nothing.
+    """
+    begin, end = next(hidden)
+    at = 0  # all before is read
+    for place in _name_places(source, attributes):
+        if place < at:
+            continue
+        while end <= place:
+            at = max(at, end)
+            begin, end = next(hidden)
+        if begin <= place:
+            continue
+        match = _tag_around(source, place, at)
+        if match is not None:
+            at = match.end()
+            yield match
+
+
+def _name_places(source: bytes, attributes: frozenset[str]) -> Iterator[int]:
+    """Where names of the attributes are, each with the byte before it. It may also be in a text or a value."""
+    lower = source.lower()
+    return merge(*(_places_of(lower, name.encode()) for name in sorted(attributes)))
+
+
+def _places_of(source: bytes, name: bytes) -> Iterator[int]:
+    after = len(name)
+    at = source.find(name, 1)
+    while at >= 0:
+        if source[at - 1] in _BEFORE_NAME and source[at + after : at + after + 1] in _AFTER_NAME:
+            yield at - 1
+        at = source.find(name, at + after)
+
+
+def _tag_around(source: bytes, place: int, first: int) -> re.Match[bytes] | None:
+    """The start tag that holds this place; None if it is in the text between tags. The nearest `<` may be part of a
+    value, so others before it are tried."""
+    start = place
+    for _ in range(_TAGS_BEFORE):
+        start = source.rfind(b"<", first, start)
+        if start < 0:
+            break
+        match = _TAG.match(source, start)
+        if match is not None and match.end() > place:
+            return match
+    return None
+
+
+def _hidden(source: bytes) -> Iterator[tuple[int, int]]:
+    """Where comments and the contents of raw elements are, in order; at last a place behind the source."""
+    at = 0
+    while match := _HIDING.search(source, at):
+        begin = match.start()
+        tag = _TAG.match(source, begin)
+        if tag is None:
+            closed = source.find(b"-->", begin + 4)
+            at = closed + 3 if closed >= 0 else len(source)
+        else:
+            begin = tag.end()
+            ending = _RAW_ENDS[tag[1].lower()].search(source, begin)
+            at = ending.start() if ending else len(source)
+        yield begin, at
+    yield _NOWHERE
 
 
 def _values(text: bytes, attributes: frozenset[str]) -> dict[str, str]:
@@ -61,23 +149,6 @@ def _values(text: bytes, attributes: frozenset[str]) -> dict[str, str]:
             value = next((group for group in match.groups()[1:] if group is not None), b"")
             values[name] = html.unescape(value.decode("utf-8", "replace"))
     return values
-
-
-def tags_of(nodes: Iterable[LexborNode], tags: list[StartTag], attributes: frozenset[str]) -> dict[int, StartTag]:
-    """The tag of each node, by the node's `mem_id`. A node that no tag explains is left out."""
-    found: dict[int, StartTag] = {}
-    place = 0
-    for node in nodes:
-        if node.mem_id in found:
-            continue
-        own = {name: value or "" for name, value in node.attributes.items() if name in attributes}
-        for number in range(place, min(place + _LOOK_AHEAD, len(tags))):
-            tag = tags[number]
-            if tag.name == node.tag and _same(tag.attributes, own):
-                found[node.mem_id] = tag
-                place = number + 1
-                break
-    return found
 
 
 def _same(one: dict[str, str], other: dict[str, str]) -> bool:

@@ -35,7 +35,7 @@ ENOUGH = 140  # characters; less than a short paragraph is no main text
 ENOUGH_IN_MAIN = 25  # in an element that the page itself calls its main part: more than "Loading, please wait"
 MAX_FIELD = 20_000  # characters of headings, of texts of links and of images
 
-_BORDER = "\x00"  # between blocks; no HTML text can hold it
+_BORDER = "\0"  # between blocks; no HTML text can hold it
 _NEVER = ("script", "style", "noscript", "svg", "iframe", "object", "select", "template")
 _IN_MAIN = ("nav", "dialog", "menu", "button")
 _ASIDE = (*_IN_MAIN, "footer", "aside", "form")
@@ -126,8 +126,8 @@ def _state(context: Context, nodes: Nodes, root: LexborNode, limit: int) -> int:
     for node in nodes.named("-comment"):
         node.decompose(False)
     root.merge_text_nodes()
-    blocks = root.text(separator=_BORDER, skip_empty=True).split(_BORDER)
-    facts.text = "\n".join([text for text in (*above, *map(fold, blocks)) if text])[:limit]
+    blocks = _folded(root.text(separator=_BORDER, skip_empty=True))
+    facts.text = "\n".join([*filter(None, above), *blocks])[:limit]
     return len(facts.text)
 
 
@@ -161,7 +161,17 @@ class _Places:
 
 
 def _joined(texts: Iterable[str]) -> str:
-    return "\n".join([text for text in map(fold, texts) if text])[:MAX_FIELD]
+    return "\n".join(_folded(_BORDER.join(texts)))[:MAX_FIELD]
+
+
+def _folded(text: str) -> list[str]:
+    """What `fold` makes of the parts between borders, without empty ones."""
+    parts = []
+    for part in text.replace("\n", " ").replace("\u200b", " ").split(_BORDER):  # at once: a page has hundreds of parts
+        part = " ".join(part.split()) if "  " in part or not part.isprintable() else part.strip(" ")
+        if part:
+            parts.append(part)
+    return parts
 
 
 def _empty(nodes: Nodes, names: Iterable[str]) -> None:

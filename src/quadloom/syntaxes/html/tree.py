@@ -42,6 +42,13 @@ _MANY_ATTRIBUTES = re2.compile(
     rb"<[a-zA-Z][^\s/>]*(?:[\s/]+=?[^\s/>=]*(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s>\"'][^\s>]*))?){%d}" % MAX_ATTRIBUTES,
     _BYTES,
 )
+# `_LEAF`: an element that holds no other and is closed at once, as highlighted code has thousands of. Values stand in
+# quotes and hold no brackets, so that what seems to be its end is its end.
+_FORMATTING_TAG = re.compile(rb"<(?:b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)[\s/>]", re.IGNORECASE)
+_LEAF = re.compile(
+    rb"<(span|a|b|i|em|strong|code|tt|small|u|s|sup|sub|kbd|var|td|th|li|p|div|dt|dd|h[1-6]|option|label)"
+    rb"(?:\s++[a-zA-Z:_-]++(?:=\"[^\"<>]*+\"|='[^'<>]*+')?+)*+>[^<]*+</\1>"
+)
 
 _VOID = frozenset(b"area base br col embed hr img input link meta param source track wbr keygen frame".split())
 # Closed by the next of their kind or by their parent: they nest only as deep as the elements that are counted.
@@ -64,14 +71,25 @@ def tame(source: bytes) -> tuple[bytes, list[Finding]]:
 
 
 def _is_harmless(source: bytes) -> bool:
-    tags = source.count(b"<")
-    if tags > SAFE_FORMATTED:
-        tags -= source.count(b"</")
-    if tags > SAFE_TAGS:
-        return False
-    if tags > SAFE_FORMATTED and _is_formatted(source):
+    tags = _start_tags(source)
+    if tags > SAFE_FORMATTED and (tags > SAFE_TAGS or _is_formatted(source)) and not _is_flat(source, tags):
         return False
     return len(source) <= SAFE_BYTES or _MANY_ATTRIBUTES.search(source) is None
+
+
+def _start_tags(source: bytes) -> int:
+    """How many there are at most."""
+    tags = source.count(b"<")
+    return tags - source.count(b"</") if tags > SAFE_FORMATTED else tags
+
+
+def _is_flat(source: bytes, tags: int) -> bool:
+    """Whether nearly all elements are closed at once, as in tables and in highlighted code: then few can be open at
+    the same time. A look-up in the stack for each tag stays below what `SAFE_TAGS` allows."""
+    nested = _LEAF.sub(b"", _LEAF.sub(b"", source))
+    if _start_tags(nested) * tags > SAFE_TAGS * SAFE_TAGS // 2:
+        return False
+    return len(_FORMATTING_TAG.findall(nested)) <= MAX_FORMATTING
 
 
 def _is_formatted(source: bytes) -> bool:

@@ -23,7 +23,6 @@ from quadloom.syntaxes.places import PlaceKind, SourcePlace
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.sink import Sink
 
-_SPACE = re.compile(r"\s*")
 _SCALAR = re.compile(r"[^\s,\]}]+")
 _SCRIPT_END = re.compile(rb"</script", re.IGNORECASE)
 
@@ -226,21 +225,27 @@ class _Reader:
         return _Value(value, at, match.end())
 
     def _skip(self, at: int) -> int:
-        match = _SPACE.match(self._text, at)
-        return match.end() if match else at
+        text = self._text
+        while text[at].isspace():
+            at += 1
+        return at
 
     def _object(self, start: int) -> _Value:
+        text = self._text
         value: dict[str, Json] = {}
         members: list[_Member] = []
         at = self._skip(start + 1)
-        while self._text[at] != "}":
-            key = self._value(at)
-            at = self._skip(key.end)
-            if self._text[at] != ":" or not isinstance(key.value, str):
+        while text[at] != "}":
+            if text[at] != '"':
+                raise ValueError("no member")
+            begin = at
+            key, at = scanstring(text, at + 1, False)
+            at = self._skip(at)
+            if text[at] != ":":
                 raise ValueError("no member")
             one = self._value(self._skip(at + 1))
-            value[key.value] = one.value
-            members.append(_Member(key.value, key.start, one))
+            value[key] = one.value
+            members.append(_Member(key, begin, one))
             at = self._next(one.end, "}")
         self.objects[id(value)] = _Object(start, members)
         return _Value(value, start, at + 1)

@@ -48,7 +48,11 @@ def extract(body: bytes, *, url: str) -> bytes:
 
 def read(context: Context) -> None:
     """All items of a page."""
-    context.findings += write(context.tree, context.sink, base=context.base)
+    document = MarkedPage(context.tree)
+    if document.marks:
+        conversion = Conversion(document, context.sink, context.base, Languages(context.tree))
+        context.findings += conversion.run()
+        context.shared["microdata"] = conversion
 
 
 def might_contain(body: bytes) -> bool:
@@ -154,7 +158,7 @@ class Conversion:
     """One run of the note's algorithm: the memory of subjects, the work still to do, and what went wrong."""
 
     def __init__(self, document: MarkedPage, sink: Sink, base: str, languages: Languages) -> None:
-        self._document = document
+        self.document = document
         self._sink = sink
         self._base = base
         self._languages = languages
@@ -162,16 +166,16 @@ class Conversion:
         self._started: set[int] = set()
         self._done: set[tuple[int, str]] = set()  # with the vocabulary's type
         self._predicates: dict[tuple[str, str], tuple[str | None, tuple[str, ...]]] = {}
-        self._values: dict[int, str | None] = {}
+        self.values: dict[int, str | None] = {}
         self._parts: dict[int, list[int]] = {}
         self._visits = 0
         self._loops = 0
 
     def run(self) -> list[Finding]:
-        for mark in self._document.marks.values():
+        for mark in self.document.marks.values():
             if mark.is_item and not mark.names and mark.address not in self.subjects:
                 self._item(mark)
-        if self._document.targets:
+        if self.document.targets:
             self._loops += _cycles(self._parts)
         return self._findings()
 
@@ -204,7 +208,7 @@ class Conversion:
         found: list[MarkedElement] = []
         if "itemref" not in item.attributes:
             return item.held
-        targets = [self._document.targets.get(name) for name in (item.attributes["itemref"] or "").split()]
+        targets = [self.document.targets.get(name) for name in (item.attributes["itemref"] or "").split()]
         pending = [target for target in reversed(targets) if target is not None]
         pending.extend(reversed(item.held))
         seen: set[int] = set()
@@ -262,9 +266,9 @@ class Conversion:
         if element.is_item:
             return self._subject(element)
         address = element.address
-        if address not in self._values:
-            self._values[address] = value_of(element.node, element.attributes, self._base, self._languages)
-        return self._values[address]
+        if address not in self.values:
+            self.values[address] = value_of(element.node, element.attributes, self._base, self._languages)
+        return self.values[address]
 
     def _subject(self, item: MarkedElement) -> str:
         address = item.address
@@ -284,7 +288,7 @@ class Conversion:
                 f"itemref leads to more than {VISIT_LIMIT} properties; the rest was left out",
             ),
             (
-                self._document.too_deep,
+                self.document.too_deep,
                 "microdata-too-deep",
                 f"more than {NESTING_LIMIT} property elements are nested; the innermost were left out",
             ),

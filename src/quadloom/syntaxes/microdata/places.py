@@ -1,8 +1,8 @@
-"""Where in the source the statements of microdata are: the extraction again, with an eye on the elements."""
+"""Where in the source the statements of microdata are: the conversion again, with an eye on the elements."""
 
 from __future__ import annotations
 
-from quadloom.syntaxes.html.start_tags import StartTag, start_tags, tags_of
+from quadloom.syntaxes.html.start_tags import StartTag, tags_of
 from quadloom.syntaxes.microdata.extraction import Conversion, MarkedElement, MarkedPage
 from quadloom.syntaxes.microdata.values import Expansions, Languages
 from quadloom.syntaxes.places import PlaceKind, SourcePlace, TracingSink, local_name, within
@@ -27,14 +27,18 @@ class MicrodataPlaces:
 
     def __init__(self, context: Context, blanks: int) -> None:
         self._source = context.utf8
-        page = MarkedPage(context.tree)
+        first = context.shared.get("microdata")
+        if not isinstance(first, Conversion):
+            raise TypeError("the page's microdata was not read")
+        page = first.document
         sink = TracingSink(blanks)
         conversion = _TracedConversion(page, sink, context.base, Languages(context.tree))
+        conversion.values = first.values
         conversion.run()
         self._made_by = sink.made_by
         self._items = {subject: address for address, subject in reversed(conversion.subjects.items())}
         nodes = (mark.node for mark in page.marks.values())
-        self._tags = tags_of(nodes, start_tags(self._source, _ATTRIBUTES), _ATTRIBUTES)
+        self._tags = tags_of(self._source, nodes, _ATTRIBUTES)
 
     def find(self, subject: str, predicate: str, value: str, kind: PlaceKind) -> SourcePlace | None:
         if kind in ("item", "type"):

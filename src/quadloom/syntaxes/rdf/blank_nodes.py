@@ -1,15 +1,18 @@
 """Blank nodes to stable IRIs, so that an unchanged page gives an empty difference and a small change a small one.
 
-A node is named after a hash of what is said about it, not after its place in the page. How much of its surroundings
-enters the hash is decided node by node:
+A node is named after a hash, not after its place in the page. What enters the hash is decided node by node:
 
-1. First only the node's own statements, with every blank neighbour reduced to "some blank node". Nodes that are unique
-   by then, nearly all on real pages, have their name. Adding an item elsewhere cannot change it.
-2. Nodes that are still alike take in the colours of their blank neighbours, round by round (colour refinement). A round
-   looks only at neighbours of a node that changed, so long lists cost linear time.
-3. What remains alike after that is interchangeable, or built to look so. One node of a group is singled out by a
+1. First what identifies a thing: its types, its name or number (`_IDENTIFYING`), what refers to it, and, if it has no
+   name, the same of the thing that refers to it: "the offer of the product Lamp". Nodes that are unique by then, most
+   on real pages, have their name, and keep it when one of their other values changes.
+2. For nodes that are still alike, all of their own statements, with every blank neighbour reduced to "some blank node".
+3. Nodes that are alike after that take in the colours of their blank neighbours, round by round (colour refinement). A
+   round looks only at neighbours of a node that changed, so long lists cost linear time.
+4. What remains alike after that is interchangeable, or built to look so. One node of a group is singled out by a
    number, its neighbours are refined again, and so on until all differ. For interchangeable nodes every choice gives
    the same bytes.
+
+Adding an item elsewhere on the page changes no name, unless it is the second of a kind that nothing distinguishes.
 
 Canonicalisation of hostile graphs is exponential in general. Here the work is bounded by `_EFFORT` per statement; a
 graph that exceeds it gets its last numbers in the order of its own labels: valid and repeatable, only no longer
@@ -19,7 +22,8 @@ independent of the labels. Nodes are never merged: that would be a judgement abo
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from heapq import heapify, heappop, heappush
 
 from xxhash import xxh3_128_digest, xxh3_128_hexdigest
@@ -32,6 +36,19 @@ _EFFORT = 64  # hashed neighbours per statement, over all rounds
 _MOST_EFFORT = 1_500_000  # of one page: under a second
 _OBJECT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"(?:@[A-Za-z0-9-]+|\^\^<[^>]*>)?|<<\(.*\)>>|<[^>]*>|_:[^\s<"]+')
 _STRING_OR_BLANK = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|<[^<>]*>|(_:[^\s<>"]+)')
+
+# Local names, in lower case, of properties whose value says which thing is meant. Cells of RDF lists are told apart by
+# what they hold: named by their place, all of them would change when a list grows at its beginning.
+_IDENTIFYING = frozenset(
+    b"type name alternatename title headline label preflabel legalname familyname givenname fn nickname nick identifier"
+    b" id uid sku mpn gtin gtin8 gtin12 gtin13 gtin14 productid isbn issn doi serialnumber url homepage email mbox"
+    b" telephone propertyid codevalue termcode notation first".split(b" ")
+)
+_LOCAL = re.compile(rb"[^/#:]*>\Z")
+_LIST_CELL = b"<http://www.w3.org/1999/02/22-rdf-syntax-ns#first>"
+_ANCESTORS = 8  # rounds in which nodes without a name take in that of what refers to them
+_MOST_PREDICATES = 10_000
+_identifying: dict[bytes, bool] = {}  # by predicate
 
 _Statement = tuple[bytes, bytes, bytes]
 
@@ -74,6 +91,22 @@ def _split(line: bytes, end: bytes) -> _Statement:
     return parts[0], parts[1], match.group()
 
 
+def _identifies(mark: bytes) -> bool:
+    """Whether the predicate of `+<predicate>object` tells which thing is meant."""
+    predicate = mark[1 : mark.index(b">") + 1]
+    known = _identifying.get(predicate)
+    if known is None:
+        if len(_identifying) > _MOST_PREDICATES:
+            _identifying.clear()
+        local = _LOCAL.search(predicate)
+        known = _identifying[predicate] = local is not None and local.group()[:-1].lower() in _IDENTIFYING
+    return known
+
+
+_TYPE_MARK = b"+<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
+_CELL_MARK = b">" + _LIST_CELL
+
+
 class _Colouring:
     """Colours (digests) of blank nodes, refined until each node has its own."""
 
@@ -92,11 +125,54 @@ class _Colouring:
             else:
                 self._connect(subject, predicate, obj, own)
         # Distinct, so that one more neighbour of a kind that was there before does not rename the node.
-        self._colour = {node: xxh3_128_digest(b"\n".join(sorted(set(said)))) for node, said in own.items()}
+        unique = self._identities(own)
+        self._colour = {
+            node: unique.get(node) or xxh3_128_digest(b"\n".join(sorted(set(said)))) for node, said in own.items()
+        }
         self._classes: dict[bytes, set[bytes]] = {}
         for node, colour in self._colour.items():
             self._classes.setdefault(colour, set()).add(node)
         self._effort = min(_EFFORT * (len(statements) + 16), _MOST_EFFORT)
+
+    def _identities(self, own: Mapping[bytes, list[bytes]]) -> dict[bytes, bytes]:
+        """Colours of nodes that are unique by what identifies them."""
+        told: dict[bytes, bytes] = {}
+        nameless: dict[bytes, list[tuple[bytes, bytes]]] = {}  # node: (predicate, what refers to it)
+        for node, said in own.items():
+            if node[:2] != b"_:":
+                continue
+            marks: set[bytes] = set()
+            is_nameless = True
+            for mark in said:
+                sign = mark[:1]
+                if sign == b"+":
+                    if mark.startswith(_TYPE_MARK):
+                        marks.add(mark)
+                    elif _identifies(mark):
+                        marks.add(mark)
+                        is_nameless = False
+                elif sign != b">":
+                    marks.add(mark)
+                elif mark.startswith(_CELL_MARK):
+                    marks.update(said)
+            told[node] = xxh3_128_digest(b"who\n" + b"\n".join(sorted(marks)))
+            if is_nameless:
+                around = [(kind, other) for kind, other in self._edges.get(node, ()) if kind[:1] == b"<"]
+                if around:
+                    nameless[node] = around
+        first = dict(told)
+        for _ in range(_ANCESTORS):
+            after = {
+                node: xxh3_128_digest(
+                    first[node] + b"".join(sorted({kind + told.get(one, b"") for kind, one in around}))
+                )
+                for node, around in nameless.items()
+            }
+            if all(told[node] == colour for node, colour in after.items()):
+                break
+            told |= after
+        count = Counter(told.values())
+        return {node: colour for node, colour in told.items() if count[colour] == 1}
 
     def _connect(self, subject: bytes, predicate: bytes, obj: bytes, own: defaultdict[bytes, list[bytes]]) -> None:
         forth, back = b">" + predicate, b"<" + predicate

@@ -25,9 +25,9 @@ from lxml import etree
 
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.finding import Finding
-from quadloom.syntaxes.rdf.guards import check_triple_terms, check_xml
+from quadloom.syntaxes.guards import check_triple_terms, check_xml
 from quadloom.syntaxes.registry import Context
-from quadloom.syntaxes.sink import MAX_CHARACTERS
+from quadloom.syntaxes.sink import MAX_CHARACTERS, sink_limits
 from quadloom.syntaxes.terms import RDF
 
 RdfKind = Literal["turtle", "trig", "ntriples", "nquads", "rdfxml"]
@@ -61,8 +61,9 @@ def extract(body: bytes, *, kind: RdfKind, url: str) -> bytes:
         raise SyntaxInvalid(str(error), code="syntax") from None
 
 
-def read(body: bytes, *, kind: RdfKind, url: str, limit: int = 200_000) -> RdfRead:
-    """What can be read of a file: at most `limit` statements, up to the first defect. Never raises."""
+def read(body: bytes, *, kind: RdfKind, url: str, limit: int = 200_000, characters: int = MAX_CHARACTERS) -> RdfRead:
+    """What can be read of a file: at most `limit` statements of `characters` in all, up to the first defect. Never
+    raises."""
     try:
         body = _prepared(body, kind)
         parser = ox.parse(body, _FORMATS[kind], base_iri=url)
@@ -71,7 +72,7 @@ def read(body: bytes, *, kind: RdfKind, url: str, limit: int = 200_000) -> RdfRe
         return RdfRead(nquads=b"", findings=(_finding(invalid, kind),))
     defects: list[SyntaxInvalid] = []
     statements = _until_defect(parser, defects, goes_on=kind in ("ntriples", "nquads"))
-    written = _Written()
+    written = _Written(characters)
     with contextlib.suppress(_Full):
         ox.serialize(islice(statements, limit), written, format=ox.RdfFormat.N_QUADS)  # type: ignore[arg-type]  # it only calls write
     nquads = written.lines()
@@ -90,6 +91,7 @@ def read_document(context: Context) -> None:
         kind=_KINDS[context.document.kind],
         url=context.url,
         limit=context.settings.limits.quads_per_page,
+        characters=sink_limits(context.settings.limits, len(context.body)).characters,
     )
     context.sink.pour(found.nquads)
     context.findings += found.findings
@@ -100,11 +102,11 @@ class _Full(Exception):
 
 
 class _Written:
-    """What the serializer writes, up to `MAX_CHARACTERS`: a prefix of 1 MB that is used 10,000 times would be 10 GB."""
+    """What the serializer writes, up to a limit: a prefix of 1 MB that is used 10,000 times would be 10 GB."""
 
-    def __init__(self) -> None:
+    def __init__(self, characters: int) -> None:
         self._parts: list[bytes] = []
-        self._room = MAX_CHARACTERS
+        self._room = characters
         self.full = False
 
     def write(self, data: bytes) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from selectolax.lexbor import LexborNode
 
-from quadloom.syntaxes.html.start_tags import StartTag, start_tags, tags_of
+from quadloom.syntaxes.html.start_tags import StartTag, tags_of
 from quadloom.syntaxes.iri import BaseIri
 from quadloom.syntaxes.microdata.places import value_place
 from quadloom.syntaxes.places import PlaceKind, SourcePlace, local_name, within
@@ -59,8 +59,7 @@ class RdfaPlaces:
         self._triples = processor.triples = _TracedTriples()
         walk_nodes(sparse(context.tree, roles=False), processor)
         processor.finish()
-        tags = start_tags(self._source, _ATTRIBUTES)
-        self._tags = tags_of(context.tree.css(_SELECTOR), tags, _ATTRIBUTES)
+        self._tags = tags_of(self._source, context.tree.css(_SELECTOR), _ATTRIBUTES)
 
     def find(self, subject: str, predicate: str, value: str, kind: PlaceKind) -> SourcePlace | None:
         if kind in ("item", "type"):

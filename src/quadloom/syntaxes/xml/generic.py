@@ -19,9 +19,9 @@ from lxml import etree
 from quadloom.model.link import Link
 from quadloom.model.url import resolve
 from quadloom.syntaxes.html.text import fold
-from quadloom.syntaxes.rdf.guards import check_xml
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.terms import TYPE, XSD, iri, join, literal
+from quadloom.syntaxes.xml.document_type import DocumentType, document_type
 
 NAMESPACE = "urn:quadloom:xml#"
 ATTRIBUTES = "urn:quadloom:xml:attribute#"
@@ -33,6 +33,7 @@ _XML = "{http://www.w3.org/XML/1998/namespace}"
 _ID, _LANG, _BASE = f"{_XML}id", f"{_XML}lang", f"{_XML}base"
 _XLINK = "{http://www.w3.org/1999/xlink}"
 _REFERENCES = frozenset(("href", "src", f"{_XLINK}href"))
+_MOST_NAMESPACES = 50  # of one document that are listed
 _TITLES = frozenset(("title", "name", "label"))
 
 
@@ -59,30 +60,38 @@ def read(context: Context) -> None:
     """State the document generically, unless another syntax has stated something or the setting is off."""
     if not context.settings.transform.generic_xml or len(context.sink):
         return
-    if b"<!ENTITY" in context.utf8:
-        check_xml(context.utf8)
-    _Walk(context).run(context.root)
+    root = context.root  # entities are expanded within limits
+    walk = _Walk(context)
+    walk.run(root)
+    walk.describe(document_type(context.utf8))
 
 
 class _Walk:
-    __slots__ = ("_add", "_context", "_names", "_texts")
+    __slots__ = ("_add", "_context", "_depth", "_document", "_elements", "_names", "_spaces", "_texts")
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._add = context.sink.add
         self._names: dict[str, str] = {}
         self._texts: list[str] = []
+        self._spaces: dict[str, None] = {}
+        self._document = iri(context.url) or context.sink.blank()
+        self._elements = self._depth = 0
 
     def run(self, root: etree._Element) -> None:
-        document = _Place(iri(self._context.url) or self._context.sink.blank(), "", self._context.base)
-        places = [document]
+        places = [_Place(self._document, "", self._context.base)]
+        depth = 0
         for event, element in etree.iterwalk(root, events=("start", "end")):
             if not isinstance(element.tag, str):
                 continue
             if event == "end":
+                depth -= 1
                 if not self._is_literal(element, root):
                     places.pop()
                 continue
+            depth += 1
+            self._elements += 1
+            self._depth = max(self._depth, depth)
             parent = places[-1]
             if self._is_literal(element, root):
                 self._state_literal(element, parent)
@@ -90,6 +99,19 @@ class _Walk:
                 places.append(self._state_node(element, parent, _ROOT if element is root else ""))
         facts = self._context.facts
         facts.text = facts.text or "\n".join(self._texts)[: self._context.settings.limits.text_chars]
+
+    def describe(self, kind: DocumentType) -> None:
+        """State what the document is like: elements, depth, namespaces, DTD, and entities of other documents."""
+        for name, count in (("elements", self._elements), ("depth", self._depth)):
+            self._add(self._document, f"<{NAMESPACE}{name}>", literal(str(count), datatype=f"{XSD}integer"))
+        if kind.public:
+            self._add(self._document, f"<{NAMESPACE}publicId>", literal(kind.public))
+        systems = [("dtd", kind.system)] if kind.system else []
+        systems += [("externalEntity", entity.system) for entity in kind.entities]
+        addresses = [("namespace", space) for space in self._spaces]
+        addresses += [(name, join(self._context.base, system.strip())) for name, system in systems]
+        for name, address in addresses:  # not IRIs: those would be links, which a crawl follows and importance counts
+            self._add(self._document, f"<{NAMESPACE}{name}>", literal(address, datatype=f"{XSD}anyURI"))
 
     @staticmethod
     def _is_literal(element: etree._Element, root: etree._Element) -> bool:
@@ -157,6 +179,8 @@ class _Walk:
         if known is not None:
             return known
         space, _, local = tag[1:].rpartition("}") if tag[:1] == "{" else ("", "", tag)
+        if space and default == NAMESPACE and len(self._spaces) < _MOST_NAMESPACES:
+            self._spaces[space] = None
         full = f"{space}{local}" if space[-1:] in ("#", "/", "=", ":") else f"{space}#{local}"
         name = (iri(full) if space else None) or iri(default + local) or f"<{default}{quote(local, safe='')}>"
         self._names[default + tag] = name

@@ -26,9 +26,9 @@ from quadloom.model.document import Kind
 from quadloom.model.link import Link
 from quadloom.model.url import resolve
 from quadloom.syntaxes.feeds.writing import parse_date, plain
+from quadloom.syntaxes.guards import check_xml
 from quadloom.syntaxes.rdf import files as rdf_files
 from quadloom.syntaxes.rdf.files import RdfKind
-from quadloom.syntaxes.rdf.guards import check_xml
 from quadloom.syntaxes.rdf.links import REFERENCES
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.terms import RDF, join

@@ -20,6 +20,11 @@ from quadloom.topical.forms.features import BUTTONS, NAMES, best_box, features, 
 from quadloom.topical.forms.reading import Control, Form, read_forms
 
 _TOKEN = re.compile(r"(?i)csrf|xsrf|token|nonce|authenticity|__viewstate|__eventvalidation|form_build_id")
+_EVERYTHING = re.compile(
+    r"(?i)\W*(all|any|every|entire|whole|alle[srn]?|alles|gesamt|überall|tou[ts]|toutes|partout|tod[oa]s?|tutt[oi]|"
+    r"overal|allt|alla|kaikki|wszystk\w*|vše|všechn\w*|все|всё|везде|всюди|όλ\w*|tümü|hepsi|الكل|הכל|सभी|全部|全て|すべて|所有|전체)\b"
+)
+MOST_ALTERNATIVES = 3
 _NEVER = frozenset(("password", "file", "textarea"))
 
 
@@ -40,6 +45,16 @@ class SearchForm(msgspec.Struct, frozen=True):
     multipart: bool = False
     score: float = 0.0  # estimated probability that this is a search form
     place: int = 0  # number of the form on its page, from 0
+    choices: tuple[tuple[str, tuple[str, ...]], ...] = ()  # selects and what else they offer, "everything" first
+
+    def alternatives(self) -> list[SearchForm]:
+        """The same form with other options of a select: one that stands for everything, then those after the default.
+        Each select is varied alone."""
+        return [
+            msgspec.structs.replace(self, fields={**self.fields, name: value}, choices=())
+            for name, values in self.choices
+            for value in values
+        ][:MOST_ALTERNATIVES]
 
     def pairs(self, query: str) -> list[tuple[str, str]]:
         """All fields to send for a query, in the order of the page."""
@@ -122,7 +137,14 @@ def _search_form(form: Form, score: float) -> SearchForm | None:
         multipart=form.multipart and form.method == "post",
         score=score,
         place=form.place,
+        choices=tuple((c.name, _others(c)) for c in form.controls if c.kind == "select" and c.sent and c.options > 1),
     )
+
+
+def _others(select: Control) -> tuple[str, ...]:
+    """Options besides the default; those that stand for everything come first."""
+    others = [(value, words) for value, words in select.choices if value != select.value]
+    return tuple(value for value, words in sorted(others, key=lambda option: not _EVERYTHING.match(option[1])))
 
 
 def _sent(control: Control) -> list[tuple[str, str]]:

@@ -19,6 +19,7 @@ from quadloom.model.url import resolve
 MAX_HTML = 4 * 1024 * 1024  # bytes of a page that are parsed; search boxes are at the top or the end of templates
 MAX_FORMS = 100
 MAX_CONTROLS = 300
+MAX_CHOICES = 40  # options of a select that are remembered
 _SPACE = re.compile(r"\s+")
 _NO_TEXT = frozenset(("script", "style", "noscript", "select", "option", "textarea", "template"))
 
@@ -33,6 +34,7 @@ class Control(msgspec.Struct, frozen=True):
     words: str = ""  # label, placeholder, title, alt, and a button's text
     marks: str = ""  # id and class
     options: int = 0
+    choices: tuple[tuple[str, str], ...] = ()  # value and words of the first options of a select
 
 
 class Form(msgspec.Struct, frozen=True):
@@ -150,8 +152,9 @@ def _control(element: lxml.html.HtmlElement, labels: dict[str | None, str]) -> C
     if tag == "button":
         words.append(_text(element))
     value, sent, options = element.get("value") or "", True, 0
+    choices: tuple[tuple[str, str], ...] = ()
     if tag == "select":
-        value, options = _chosen(element)
+        value, options, choices = _chosen(element)
     elif tag == "textarea":
         value = element.text or ""
     elif kind in ("checkbox", "radio"):
@@ -168,17 +171,23 @@ def _control(element: lxml.html.HtmlElement, labels: dict[str | None, str]) -> C
         words=_SPACE.sub(" ", " ".join(word for word in words if word)).strip()[:300],
         marks=f"{identity or ''} {element.get('class', '')} {source}".strip()[:300],
         options=options,
+        choices=choices,
     )
 
 
-def _chosen(select: lxml.html.HtmlElement) -> tuple[str, int]:
-    """The default value of a select: its last selected option, else its first; and the number of options."""
+def _chosen(select: lxml.html.HtmlElement) -> tuple[str, int, tuple[tuple[str, str], ...]]:
+    """The default value of a select: its last selected option, else its first; the number of options, and the first."""
     options = list(select.iter("option"))[:1000]
     picked = [option for option in options if option.get("selected") is not None] or options[:1]
     if not picked:
-        return "", 0
-    value = picked[-1].get("value")
-    return (value if value is not None else _text(picked[-1])), len(options)
+        return "", 0, ()
+    choices = tuple((_option_value(option), _text(option)[:80]) for option in options[:MAX_CHOICES])
+    return _option_value(picked[-1]), len(options), choices
+
+
+def _option_value(option: lxml.html.HtmlElement) -> str:
+    value = option.get("value")
+    return value if value is not None else _text(option)
 
 
 def _text(element: lxml.html.HtmlElement) -> str:

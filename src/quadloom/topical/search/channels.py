@@ -22,7 +22,7 @@ from quadloom.topical.forms.classifier import SearchForm, find_search_form
 from quadloom.topical.search import engines, hosted, site_indexes
 from quadloom.topical.search.engines import ChannelKind, Format, SearchLead
 from quadloom.topical.search.result_formats import READERS as OWN_READERS
-from quadloom.topical.search.results import ResultPage, SearchResult, Wrapper, learn_wrapper, read_results
+from quadloom.topical.search.results import ResultPage, SearchResult, Wrapper, learn_wrapper, next_form, read_results
 
 READERS = {
     **OWN_READERS,
@@ -36,6 +36,7 @@ GUESSES = ("/search?q={searchTerms}", "/?s={searchTerms}")
 _HINT = re.compile(rb"(?i)<(input|button|div|a|svg|i|span)\b[^>]{0,300}\bsearch")
 _LONG_WORD = re.compile(r"[^\W\d_]{5,}")
 _MAX_SITEMAPS = 3
+MOST_REQUESTS = 14  # to find out how a site can be searched
 _DATA = ("application/json", "text/json", "+json", "javascript", "xml", "text/plain")
 
 
@@ -92,10 +93,33 @@ def open_site(
     if known is not None and known.searchable:
         page = yield from query_channel(known, query)
         return SiteOpening(known, page or ResultPage())
+    return (yield from _thrifty(_open(home, query, nonsense, now, known, further)))
+
+
+def _thrifty(opening: RequestSequence[SiteOpening]) -> RequestSequence[SiteOpening]:
+    """No request twice, and few in all: attempts share requests, and a site without a search should cost little."""
+    answers: dict[SiteRequest, SiteResponse | None] = {}
+    try:
+        request = next(opening)
+        while True:
+            same = msgspec.structs.replace(request, purpose="page")
+            if same not in answers:
+                answers[same] = (yield request) if len(answers) < MOST_REQUESTS else None
+            request = opening.send(answers[same])
+    except StopIteration as end:
+        opened: SiteOpening = end.value
+        return opened
+
+
+def _open(
+    home: str, query: str, nonsense: str, now: float, known: SearchChannel | None, further: Sequence[SearchLead]
+) -> RequestSequence[SiteOpening]:
     answer = yield SiteRequest(home, purpose="home")
-    if answer is None or not answer.good:
-        return SiteOpening(SearchChannel("links", home, learned_at=now), tried=("home page not reached",))
+    if answer is None or not answer.good:  # not learned: the next crawl tries again
+        return SiteOpening(SearchChannel("links", home), tried=("home page not reached",))
     outline = read_outline(answer.body, answer.url)
+    if known is not None and known.kind == "links" and not further:
+        return SiteOpening(known, home=outline)
     tried: list[str] = []
     leads = yield from _descriptions(answer)
     leads += engines.search_actions(answer.body, answer.url) + engines.engine_leads(answer.body, answer.url)
@@ -107,9 +131,7 @@ def open_site(
         tried.append(f"{lead.kind}: {lead.template}")
     form = find_search_form(answer.body, answer.url)
     if form is not None:
-        opening = yield from _validate(
-            SearchChannel("form", answer.url, form=form, learned_at=now), outline, query, nonsense
-        )
+        opening = yield from _validate_form(form, answer.url, outline, query, nonsense, now)
         if opening is not None:
             return msgspec.structs.replace(opening, home=outline, tried=tuple(tried))
         tried.append(f"form: {form.action}")
@@ -117,11 +139,33 @@ def open_site(
     return msgspec.structs.replace(opening, home=outline, tried=tuple(tried))
 
 
+def _validate_form(
+    form: SearchForm, home: str, outline: PageOutline, query: str, nonsense: str, now: float
+) -> RequestSequence[SiteOpening | None]:
+    """The form as it is; if it finds nothing, with other options of its selects, by the query alone."""
+    channel = SearchChannel("form", home, form=form, learned_at=now)
+    opening = yield from _validate(channel, outline, query, nonsense)
+    if opening is not None and opening.first.results:
+        return opening
+    for other in form.alternatives():
+        channel = SearchChannel("form", home, form=other, learned_at=now)
+        found = yield from _validate(channel, outline, query, nonsense, attempts=1)
+        if found is not None:
+            return found
+    return opening
+
+
 def query_channel(
-    channel: SearchChannel, query: str, page: int = 0, next_url: str = ""
+    channel: SearchChannel,
+    query: str,
+    page: int = 0,
+    next_url: str = "",
+    next_fields: tuple[tuple[str, str], ...] = (),
 ) -> RequestSequence[ResultPage | None]:
-    """Query a channel. `page` counts from 0; `next_url`: from the page before. None = no answer."""
+    """Query a channel. `page` counts from 0; `next_url` and `next_fields`: from the page before. None = no answer."""
     request = _search_request(channel, query, page, next_url)
+    if request is not None and next_url and next_fields:
+        request = SiteRequest(next_url, "post", next_fields, "search")
     if request is None:
         return ResultPage()
     answer = yield request
@@ -185,7 +229,11 @@ def _outline_of(channel: SearchChannel, answer: SiteResponse, query: str) -> Pag
 
 def _read(channel: SearchChannel, answer: SiteResponse, query: str) -> ResultPage:
     if channel.format == "html":
-        return read_results(_outline_of(channel, answer, query), channel.wrapper)
+        page = read_results(_outline_of(channel, answer, query), channel.wrapper)
+        if page.results and not page.next_url:
+            url, fields = next_form(answer.body, answer.url)
+            page = msgspec.structs.replace(page, next_url=url, next_fields=fields)
+        return page
     page = READERS[channel.format](answer.body, answer.url)
     if channel.kind in HOSTED:  # the index may hold other sites too
         site = site_of(host_of(channel.home))
@@ -221,9 +269,10 @@ def _try_lead(
 
 
 def _validate(
-    channel: SearchChannel, home: PageOutline, query: str, nonsense: str
+    channel: SearchChannel, home: PageOutline, query: str, nonsense: str, attempts: int = 3
 ) -> RequestSequence[SiteOpening | None]:
-    """Accept a channel only if the answers to a real query and to a nonsense word differ, and the second is empty."""
+    """Accept a channel only if the answers to a real query and to a nonsense word differ, and the second is empty.
+    `attempts`: words to try, the query and then words of the site."""
     if channel.format != "html":
         return (yield from _validate_data(channel, query, nonsense))
     request = _search_request(channel, nonsense, 0, "")
@@ -232,7 +281,7 @@ def _validate(
         return None
     blank = _outline_of(channel, empty, nonsense)
     word = query
-    for attempt in range(3):
+    for attempt in range(attempts):
         request = _search_request(channel, word, 0, "")
         answer = (yield request) if request else None
         if answer is None or not _is_html(answer):
@@ -241,7 +290,9 @@ def _validate(
         wrapper = learn_wrapper(full, blank)
         if wrapper is not None:
             channel = msgspec.structs.replace(channel, wrapper=wrapper)
-            return SiteOpening(channel, read_results(full, wrapper) if word == query else ResultPage(total=0))
+            return SiteOpening(channel, _read(channel, answer, word) if word == query else ResultPage(total=0))
+        if attempt + 1 == attempts:
+            return None
         word = common_word(home, query) if attempt == 0 else ""
         if not word:
             word = yield from _word_of_inner_page(home)
@@ -299,7 +350,7 @@ def _fall_back(
         for guess in GUESSES:
             template = engines.resolved_template(guess, home.url)
             channel = SearchChannel("template", home.url, "html", template, learned_at=now)
-            opening = yield from _validate(channel, outline, query, nonsense)
+            opening = yield from _validate(channel, outline, query, nonsense, attempts=2)
             if opening is not None:
                 return opening
     return SiteOpening(SearchChannel("links", home.url, learned_at=now))

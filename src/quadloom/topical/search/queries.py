@@ -13,11 +13,13 @@ from typing import Literal
 
 import msgspec
 
+from quadloom.analysis.languages import language_of, short_words
 from quadloom.topical.relevance import words_of
 
 Mode = Literal["unknown", "all", "any"]
 _LEAST_LENGTH = 3
 _TERMS_OF_DOCUMENT = 400
+_FEWEST_OTHERS = 3  # documents off the topic, before their common words count as stop words
 
 
 class QueryTerm(msgspec.Struct, frozen=True):
@@ -41,7 +43,12 @@ class TermStatistics:
         self._ranked: list[QueryTerm] = []
 
     def add(self, title: str, text: str, is_relevant: bool) -> None:
-        words = {word for word in words_of(f"{title} {text}")[:_TERMS_OF_DOCUMENT] if len(word) >= _LEAST_LENGTH}
+        stop = short_words(language_of(f"{title} {text}"))
+        words = {
+            word
+            for word in words_of(f"{title} {text}")[:_TERMS_OF_DOCUMENT]
+            if len(word) >= _LEAST_LENGTH and word not in stop
+        }
         if is_relevant:
             self.relevant.update(words)
             self.relevant_documents += 1
@@ -84,8 +91,24 @@ def combining(alone: tuple[int, int], together: int) -> Mode:
 
 
 def top_terms(texts: list[tuple[str, str]], stop: set[str], limit: int = 10) -> list[str]:
-    """The most frequent terms of documents, without stop words: the paper's candidates for a longer query."""
+    """The terms that most of these documents have, without stop words of their language and without `stop`: the paper's
+    candidates for a longer query. Among equally common ones, those that occur more often."""
+    having: Counter[str] = Counter()
     counts: Counter[str] = Counter()
     for title, text in texts:
-        counts.update(word for word in words_of(f"{title} {text}") if len(word) >= _LEAST_LENGTH and word not in stop)
-    return [word for word, _ in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]]
+        common = short_words(language_of(f"{title} {text}")) | stop
+        words = [word for word in words_of(f"{title} {text}") if len(word) >= _LEAST_LENGTH and word not in common]
+        counts.update(words)
+        having.update(set(words))
+    return sorted(having, key=lambda word: (-having[word], -counts[word], word))[:limit]
+
+
+def site_stop_words(others: list[str]) -> set[str]:
+    """Words of most documents of a site that are *not* on the topic: its own manner of speaking. Words of the relevant
+    ones must not count, since there the topic itself is common."""
+    if len(others) < _FEWEST_OTHERS:
+        return set()
+    having: Counter[str] = Counter()
+    for text in others:
+        having.update(set(words_of(text)))
+    return {word for word, n in having.items() if n > len(others) / 2}

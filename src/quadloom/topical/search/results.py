@@ -9,22 +9,25 @@ the results.
 from __future__ import annotations
 
 import re
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import msgspec
 
 from quadloom.model.url import canonical, host_of, site_of
-from quadloom.topical.anchors import Anchor, PageOutline, shape_of
+from quadloom.topical.anchors import Anchor, PageOutline, is_page, shape_of
+from quadloom.topical.forms.reading import Control, Form, read_forms
+from quadloom.topical.search.totals import total_of
 
 _NEXT = re.compile(
-    r"(?i)^\W*(next|more results|older|older posts|weiter|nächste|ältere|suivant|page suivante|siguiente|"
+    r"(?i)^\W*(next|next page|next results|more|more results|older|older posts|weiter|nächste|ältere|suivant|"
+    r"page suivante|siguiente|"
     r"próxim[oa]|seguinte|avanti|successiv[oaie]|volgende|nästa|neste|næste|seuraava|następn[ay]|další|ďalej|következő|următoare[al]*|"
     r"следующ\w+|вперед|вперёд|далее|дальше|наступна|επόμεν\w+|sonraki|التالي|بعدی|הבא|अगला|ถัดไป|tiếp|berikutnya|"
     r"次へ|次|下一页|下一頁|下页|다음)\W*$"
 )
+_PAGER_BUTTONS = frozenset(("submit", "button", "image"))
+_PAGER_CONTROLS = _PAGER_BUTTONS | {"hidden", "select"}
 _ARROW = re.compile(r"^\s*[›»>→]+\s*$")
-_NUMBER = re.compile(r"\d[\d.,'\u2019\u00a0\u202f ]*\d|\d")
-_RANGE = re.compile(r"(\d+)\s*(?:[-–—]|to|bis|à|a|до|～|~)\s*(\d+)")
 
 
 class SearchResult(msgspec.Struct, frozen=True):
@@ -37,11 +40,13 @@ class SearchResult(msgspec.Struct, frozen=True):
 
 
 class ResultPage(msgspec.Struct, frozen=True):
-    """`total`: number of results stated by the engine, -1 = unknown. `next_url`: empty = none found."""
+    """`total`: number of results stated by the engine, -1 = unknown. `next_url`: empty = none found;
+    `next_fields`: what is posted there, if the page is turned by a form."""
 
     results: tuple[SearchResult, ...] = ()
     total: int = -1
     next_url: str = ""
+    next_fields: tuple[tuple[str, str], ...] = ()
 
 
 class Wrapper(msgspec.Struct, frozen=True):
@@ -84,12 +89,12 @@ def read_results(outline: PageOutline, wrapper: Wrapper) -> ResultPage:
         if _is_target(anchor, outline) and anchor.key not in found and anchor.text:
             found[anchor.key] = SearchResult(anchor.url, anchor.text, anchor.block, len(found))
     results = tuple(found.values())
-    return ResultPage(results, total_of(outline, len(results)), next_url(outline) if results else "")
+    return ResultPage(results, total_of(outline.lines, outline.url, len(results)), next_url(outline) if results else "")
 
 
 def _is_target(anchor: Anchor, outline: PageOutline) -> bool:
     """Whether a link could be a result: on the same site, and not the search page in another order or page."""
-    if site_of(host_of(anchor.url)) != site_of(host_of(outline.url)):
+    if site_of(host_of(anchor.url)) != site_of(host_of(outline.url)) or not is_page(anchor.url):
         return False
     return anchor.shape.partition("?")[0] != shape_of(outline.url).partition("?")[0] or not _shares_query(
         anchor, outline
@@ -106,32 +111,6 @@ def _weight(group: dict[str, Anchor]) -> float:
     """Higher for groups of many links with words in them and around them, as results have."""
     words = sum(min(len(anchor.text), 80) + 0.5 * min(len(anchor.block), 200) for anchor in group.values())
     return words + 20.0 * len(group)
-
-
-def total_of(outline: PageOutline, shown: int) -> int:
-    """The number of results, in any language: the number after a range, or the only number in a short line if it is at
-    least `shown`. -1 if there is none."""
-    if not shown:
-        return 0
-    best = -1
-    for line in outline.lines:
-        if "%" in line or "http" in line:
-            continue
-        span = _RANGE.search(line)
-        if span and int(span.group(1)) <= int(span.group(2)) and int(span.group(2)) - int(span.group(1)) + 1 == shown:
-            numbers = [_value(text) for text in _NUMBER.findall(line[: span.start()] + " ; " + line[span.end() :])]
-            larger = [value for value in numbers if value >= int(span.group(2))]
-            if larger:
-                return larger[0]
-        numbers = [_value(text) for text in _NUMBER.findall(line)]
-        if best < 0 and len(numbers) == 1 and shown <= numbers[0] < 100_000_000 and re.search(r"[^\W\d]", line):
-            best = numbers[0]
-    return best
-
-
-def _value(text: str) -> int:
-    digits = re.sub(r"\D", "", text)
-    return int(digits) if digits and len(digits) < 12 else 0
 
 
 def next_url(outline: PageOutline) -> str:
@@ -172,3 +151,32 @@ def _growth(here: dict[str, str], there: dict[str, str]) -> int:
     new = int(there[differing[0]])
     before = int(old) if old.isdigit() and len(old) <= 6 else (1 if new < 5 else 0)
     return max(0, new - before)
+
+
+def next_form(body: bytes, url: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """The next page behind the button of a form: its URL, and the fields to post; the URL is empty if there is none.
+    Only forms without anything to fill in are considered."""
+    for form in read_forms(body, url):
+        if any(control.kind not in _PAGER_CONTROLS for control in form.controls):
+            continue
+        for button in form.controls:
+            if button.kind in _PAGER_BUTTONS and _turns(button):
+                pairs = _pressed(form, button)
+                if form.method == "get":
+                    return f"{form.action.partition('?')[0]}?{urlencode(pairs)}", ()
+                return form.action, tuple(pairs)
+    return "", ()
+
+
+def _turns(button: Control) -> bool:
+    labels = (button.value if button.kind != "image" else "", button.words)
+    return any(_NEXT.match(label) or _ARROW.match(label) for label in labels if label and len(label) < 25)
+
+
+def _pressed(form: Form, button: Control) -> list[tuple[str, str]]:
+    pairs = [(c.name, c.value) for c in form.controls if c.sent and c.name and c.kind not in _PAGER_BUTTONS]
+    if button.name and button.kind == "image":
+        pairs += [(f"{button.name}.x", "1"), (f"{button.name}.y", "1")]
+    elif button.name:
+        pairs.append((button.name, button.value))
+    return pairs

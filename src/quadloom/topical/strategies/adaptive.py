@@ -16,7 +16,7 @@ from quadloom.model.url import canonical, host_of
 from quadloom.topical.access import RequestSequence
 from quadloom.topical.anchors import Anchor, PageOutline
 from quadloom.topical.relevance import words_of
-from quadloom.topical.run import RELEVANT, AssessedDocument, TopicalRun, article_links
+from quadloom.topical.run import RELEVANT, AssessedDocument, KnownPages, TopicalRun, article_links
 from quadloom.topical.search.channels import SearchChannel, SiteOpening, open_site, query_channel
 from quadloom.topical.search.engines import SearchLead
 from quadloom.topical.search.queries import QueryTerm, TermStatistics, combining
@@ -47,8 +47,14 @@ class Adaptive:
         now: float,
         known: Mapping[str, SearchChannel] | None = None,
         further: Callable[[str], list[SearchLead]] = lambda _host: [],
+        *,
+        terms: Sequence[QueryTerm] = (),
+        is_known: Callable[[Sequence[str]], set[str]] = lambda _keys: set(),
     ) -> None:
+        """`terms`: of an earlier crawl, until this one has learned its own. `is_known`: which of these URLs, by key,
+        need not be read."""
         self.run = run
+        self._is_known = is_known
         self._further = further
         self._now = now
         self._nonsense = f"zq{random.getrandbits(40):x}x"
@@ -63,7 +69,7 @@ class Adaptive:
             self.terms.add(example.title, example.text, True)
         for example in run.topic.counterexamples:
             self.terms.add(example.title, example.text, False)
-        self._ranked: list[QueryTerm] = self.terms.ranked()
+        self._ranked: list[QueryTerm] = self.terms.ranked() or list(terms)
         self._ranked_at = 0
         self._term_ratio: dict[str, Ratio] = {}
         self._any_engines = Ratio(1.0, 2.0)
@@ -94,6 +100,10 @@ class Adaptive:
         if candidate is not None and sequence is options[0][2]:
             self.queue.take(candidate)
         return host, sequence
+
+    def waiting(self) -> KnownPages:
+        open_to = [candidate.p for candidate in self.queue if not self.run.full(candidate.host)]
+        return KnownPages(len(open_to), round(sum(open_to), 1))
 
     def _best_of(self, site: TopicalSite) -> tuple[float, RequestSequence[None]] | None:
         """The best query or hub of a site, cached until the site or the terms change."""
@@ -173,6 +183,7 @@ class Adaptive:
         if opening.channel.searchable:
             arm = site.arms.setdefault(query, Arm(query, ()))
             self._enter_results(site, arm, opening.first, expected=0.0)
+        self._pass_over_known([canonical(entry.url) for entry in opening.entries])
         for entry in opening.entries:
             self._offer(site, entry, "index", "")
         if opening.channel.kind in ("links", "sitemap") and opening.home is not None:
@@ -183,7 +194,9 @@ class Adaptive:
 
     def _use_home(self, site: TopicalSite, home: PageOutline) -> None:
         """For a site without search: links with enough words are candidates, short ones are hubs to fetch."""
-        for anchor in article_links(home):
+        anchors = article_links(home)
+        self._pass_over_known([anchor.key for anchor in anchors])
+        for anchor in anchors:
             if _is_descriptive(anchor):
                 self._offer_link(site, anchor, 0.5)
             elif host_of(anchor.url) == site.host:
@@ -198,13 +211,14 @@ class Adaptive:
         channel: SearchChannel | None = site.channel
         if channel is None:
             return
-        page = yield from query_channel(channel, arm.query, arm.pages, arm.next_url)
+        page = yield from query_channel(channel, arm.query, arm.pages, arm.next_url, arm.next_fields)
         self._enter_results(site, arm, page, expected)
 
     def _enter_results(self, site: TopicalSite, arm: Arm, page: ResultPage | None, expected: float) -> None:
         """Enter a result page: new candidates, the state of the arm, and how good the prediction was."""
         mass = 0.0
         fresh = 0
+        self._pass_over_known([canonical(result.url) for result in page.results] if page else [])
         for result in page.results if page else ():
             candidate = self._offer(site, result, "result", arm.query if len(arm.terms) <= 1 else "")
             if candidate is not None:
@@ -216,7 +230,7 @@ class Adaptive:
             site.page_size = max(site.page_size, len(page.results))
             arm.total = page.total
             arm.shown += len(page.results)
-            arm.next_url = page.next_url
+            arm.next_url, arm.next_fields = page.next_url, page.next_fields
             data = site.channel is not None and site.channel.format != "html"
             more = bool(page.next_url) or (data and len(page.results) >= min(site.page_size, 10))
             arm.done = not more or 0 <= page.total <= arm.shown
@@ -243,7 +257,9 @@ class Adaptive:
         if document is None:
             return
         mass = 0.0
-        for anchor in article_links(document.outline, site.boilerplate):
+        anchors = article_links(document.outline, site.boilerplate)
+        self._pass_over_known([anchor.key for anchor in anchors])
+        for anchor in anchors:
             if _is_descriptive(anchor):
                 candidate = self._offer_link(site, anchor, 0.5)
                 mass += candidate.p if candidate is not None and candidate.p >= GOOD else 0.0
@@ -256,6 +272,8 @@ class Adaptive:
         if site is not None:
             site.requests += 1
             site.pending -= candidate.p
+        if self._is_known([candidate.key]):
+            return  # it was read since it was found
         document = yield from self.run.read(candidate.url, candidate.p, candidate.source, candidate.query)
         changed = self.model.learn(candidate, document.worth if document else 0.0)
         if document is not None:
@@ -269,15 +287,22 @@ class Adaptive:
             self.terms.add(document.example.title, document.example.text, relevant)
         if len(self.run.found) >= self._ranked_at + 12:
             self._ranked_at = len(self.run.found)
-            self._ranked = self.terms.ranked()
+            self._ranked = self.terms.ranked() or self._ranked
         if site is None or not relevant or document.copy:
             return
         site.relevant += 1
         site.version += 1
-        for anchor in article_links(document.outline, site.boilerplate):
-            self.run.encountered(anchor.key)
+        anchors = article_links(document.outline, site.boilerplate)
+        self._pass_over_known([anchor.key for anchor in anchors])
+        for anchor in anchors:
             if _is_descriptive(anchor):
                 self._offer_link(site, anchor, document.verdict)
+
+    def _pass_over_known(self, keys: Sequence[str]) -> None:
+        """Pages that need not be read count as seen."""
+        unseen = [key for key in keys if key not in self.queue.seen]
+        if unseen:
+            self.queue.seen |= self._is_known(unseen)
 
     def _offer_link(self, site: TopicalSite, anchor: Anchor, parent: float) -> Candidate | None:
         if anchor.key in self.queue.seen or host_of(anchor.url) not in self.sites:
@@ -288,7 +313,6 @@ class Adaptive:
 
     def _offer(self, site: TopicalSite, result: SearchResult, source: Source, query: str) -> Candidate | None:
         key = canonical(result.url)
-        self.run.encountered(key)
         if key in self.queue.seen:
             return None
         return self._enqueue(

@@ -10,7 +10,7 @@ from typing import Literal
 
 from quadloom.model.url import canonical
 from quadloom.topical.access import RequestSequence
-from quadloom.topical.run import TopicalRun, article_links
+from quadloom.topical.run import KnownPages, TopicalRun, article_links
 from quadloom.topical.sites import SeedSite
 from quadloom.topical.strategies.candidates import Candidate, CandidateModel
 
@@ -48,6 +48,10 @@ class LinkCrawl:
             heapq.heappush(self._heap, entry)
         return (chosen.host, self._visit(chosen)) if chosen else None
 
+    def waiting(self) -> KnownPages:
+        open_to = [entry[2].p for entry in self._heap if not self.run.full(entry[2].host)]
+        return KnownPages(len(open_to), round(sum(open_to), 1))
+
     def _push(self, candidate: Candidate, worth: float) -> None:
         if candidate.key in self._seen or candidate.host not in self._hosts:
             return
@@ -73,7 +77,6 @@ class LinkCrawl:
         if candidate.example.title and self.model.learn(candidate, document.worth) and self._order == "best-first":
             self._renew()
         for anchor in article_links(document.outline):
-            self.run.encountered(anchor.key)
             if anchor.key not in self._seen:
                 link = self.model.candidate(
                     anchor.url, anchor.key, anchor.text, anchor.block, "link", parent=document.verdict

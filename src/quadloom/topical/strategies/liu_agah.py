@@ -11,17 +11,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from quadloom.model.url import canonical
+from quadloom.model.url import canonical, host_of
 from quadloom.topical.access import RequestSequence
 from quadloom.topical.relevance import words_of
-from quadloom.topical.run import RELEVANT, AssessedDocument, TopicalRun
+from quadloom.topical.run import RELEVANT, AssessedDocument, KnownPages, TopicalRun
 from quadloom.topical.search.channels import SearchChannel, SiteOpening, open_site, query_channel
-from quadloom.topical.search.queries import top_terms
+from quadloom.topical.search.queries import site_stop_words, top_terms
 from quadloom.topical.search.results import ResultPage, SearchResult
 from quadloom.topical.sites import SeedSite
 
 PROBES = 20
 _MAX_PAGES = 50
+_COUNTED_PAGES = 10  # pages that are turned to count results
 
 
 class LiuAgah:
@@ -44,6 +45,10 @@ class LiuAgah:
         self._sites.remove(seed)
         return seed.host, self._site(seed)
 
+    def waiting(self) -> KnownPages:
+        """It fetches what it takes for relevant at once, and remembers nothing else."""
+        return KnownPages()
+
     def _site(self, seed: SeedSite) -> RequestSequence[None]:
         query = self.run.topic.narrow
         opening: SiteOpening = yield from open_site(seed.home, query, self._nonsense, self._now)
@@ -61,47 +66,71 @@ class LiuAgah:
                     yield from self._fetch(result, learned)
             number += 1
             page = (
-                (yield from query_channel(channel, learned, number, page.next_url))
+                (yield from query_channel(channel, learned, number, page.next_url, page.next_fields))
                 if self._has_next(channel, page)
                 else None
             )
 
     def _learn(self, channel: SearchChannel, query: str, first: ResultPage) -> RequestSequence[tuple[str, ResultPage]]:
         best, best_page = query, first
-        goodness = yield from self._goodness(first, query)
+        goodness = yield from self._goodness(channel, first, query)
         relevant = [
             (document.example.title, document.example.text)
             for result in first.results
             if (document := self._documents.get(canonical(result.url))) and document.verdict >= RELEVANT
         ]
-        terms = top_terms(relevant, set(words_of(query)) | _common(self._documents))
+        host = host_of(channel.home)
+        others = [
+            document.example.text
+            for document in self._documents.values()
+            if document is not None and document.verdict < RELEVANT and host_of(document.url) == host
+        ]
+        terms = top_terms(relevant, set(words_of(query)) | site_stop_words(others))
         if len(terms) < 2:
             return best, best_page
         for _ in range(PROBES):
+            if self.run.full(host):
+                break
             picked = self._random.sample(terms, min(len(terms), self._random.randint(2, 5)))
             probe = f"{query} {' '.join(picked)}"
             page = yield from query_channel(channel, probe)
-            value = (yield from self._goodness(page, probe)) if page is not None else 0.0
+            value = (yield from self._goodness(channel, page, probe)) if page is not None else 0.0
             if page is not None and value > goodness:
                 best, best_page, goodness = probe, page, value
         return best, best_page
 
-    def _goodness(self, page: ResultPage, query: str) -> RequestSequence[float]:
+    def _goodness(self, channel: SearchChannel, page: ResultPage, query: str) -> RequestSequence[float]:
         if not page.results:
             return 0.0
         relevant = 0
         for result in page.results:
             document = yield from self._fetch(result, query)
             relevant += document is not None and document.verdict >= RELEVANT
-        total = page.total if page.total >= 0 else len(page.results)
+        if not relevant:
+            return 0.0
+        total = page.total if page.total >= 0 else (yield from self._counted(channel, page, query))
         return relevant / len(page.results) * total
+
+    def _counted(self, channel: SearchChannel, first: ResultPage, query: str) -> RequestSequence[int]:
+        """The paper's way to a total that is not stated (section 5.4): follow `next` and count pages, at most ten."""
+        page: ResultPage | None = first
+        pages = 1
+        seen = {result.url for result in first.results}
+        while page is not None and page.next_url and pages < _COUNTED_PAGES:
+            page = yield from query_channel(channel, query, pages, page.next_url, page.next_fields)
+            fresh = {result.url for result in page.results} - seen if page is not None else set()
+            if not fresh:
+                break
+            seen |= fresh
+            pages += 1
+        return max(len(seen), (pages - 1) * len(first.results))
 
     def _fetch(self, result: SearchResult, query: str) -> RequestSequence[AssessedDocument | None]:
         key = canonical(result.url)
-        if key not in self._documents:
+        if key not in self._documents and not self.run.full(host_of(result.url)):
             self._documents[key] = None
             self._documents[key] = yield from self.run.read(result.url, 0.5, "result", query)
-        return self._documents[key]
+        return self._documents.get(key)
 
     def _matches(self, result: SearchResult) -> bool:
         """The paper's rule: the query in the title or among the forty words after it."""
@@ -110,15 +139,3 @@ class LiuAgah:
 
     def _has_next(self, channel: SearchChannel, page: ResultPage) -> bool:
         return bool(page.next_url) or channel.format != "html"
-
-
-def _common(documents: dict[str, AssessedDocument | None]) -> set[str]:
-    """Stop words of a corpus in an unknown language: words of more than half of the documents fetched so far."""
-    texts = [set(words_of(document.example.text)) for document in documents.values() if document is not None]
-    if len(texts) < 4:
-        return set()
-    counts: dict[str, int] = {}
-    for words in texts:
-        for word in words:
-            counts[word] = counts.get(word, 0) + 1
-    return {word for word, n in counts.items() if n > len(texts) / 2}

@@ -30,7 +30,7 @@ def authorise(request: Request, site: SiteState) -> None:
     """Raises 403 on a read-only server, 401 without a valid token. Browsers send it in a SameSite=Strict cookie."""
     if not site.may_control:
         raise HttpError(
-            403, "this server is read-only", hint="start it with `quadloom serve --crawl` to control a crawl"
+            403, "this server is read-only", hint="start it with `quadloom serve --control` to control a crawl"
         )
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     given = token.strip() if scheme.lower() == "bearer" else request.cookies.get(COOKIE, "")

@@ -8,6 +8,7 @@ import msgspec
 from starlette.responses import Response
 
 from quadloom.asking.statistics import statements_of
+from quadloom.cluster.view import ClusterView
 from quadloom.errors import QuadloomError
 from quadloom.model.service import InstanceLoad
 from quadloom.refresh.state import schedule_of
@@ -26,9 +27,14 @@ class _Figures(msgspec.Struct):
     pages: int = 0
     bytes: int = 0
     findings: int = 0
+    quarantined: int = 0
+    replaced_workers: int = 0
     seconds: float = 0.0
     phases: dict[str, int] = {}
     cpu: dict[str, float] = {}
+    rates: dict[str, float] = {}
+    queues: dict[str, int] = {}
+    waits: dict[str, float] = {}
     services: list[InstanceLoad] = []
     expected: ExpectedFreshness | None = None
 
@@ -80,7 +86,34 @@ def _lines(request: WebRequest) -> Iterator[str]:
     yield from _family("quadloom_crawl_running", "1 while a crawl runs", "", {"": int(report is not None)})
     if report is not None:
         yield from _crawl(msgspec.convert(report, _Figures))
+    cluster = request.site.crawl.cluster()
+    if cluster is not None:
+        yield from _workers(cluster)
     yield "# EOF"
+
+
+def _workers(cluster: ClusterView) -> Iterator[str]:
+    """Figures of each worker of a cluster, by its name. Those of the crawl above are the totals of all."""
+    named = {worker.name: worker for worker in cluster.workers}
+    alive = {name: worker for name, worker in named.items() if worker.state != "dead"}
+    up = {name: int(name in alive) for name in named}
+    yield from _family("quadloom_worker_up", "1 while a worker of the cluster is alive", "worker", up)
+    for name, text, values in (
+        ("shards", "shards that it owns", {name: worker.shards for name, worker in alive.items()}),
+        ("queued_urls", "URLs of its shards that wait", {name: worker.queued for name, worker in alive.items()}),
+        ("pages_per_second", "pages a second now", {name: worker.rate for name, worker in alive.items()}),
+        ("cores_busy", "cores used since its start", {name: worker.cores_busy for name, worker in alive.items()}),
+        ("machine_load", "load of its machine", {name: worker.load for name, worker in alive.items()}),
+        ("memory_used_bytes", "of its processes", {name: worker.memory_used for name, worker in alive.items()}),
+        ("memory_free_bytes", "of its machine", {name: worker.memory_free for name, worker in alive.items()}),
+        ("disk_free_bytes", "of its directory", {name: worker.disk_free for name, worker in alive.items()}),
+        ("silent_seconds", "since its last heartbeat", {name: worker.silent_seconds for name, worker in named.items()}),
+    ):
+        yield from _family(f"quadloom_worker_{name}", text, "worker", values)
+    pages = {name: worker.pages for name, worker in alive.items()}
+    failed = {name: worker.failed for name, worker in alive.items()}
+    yield from _family("quadloom_worker_pages", "pages since its start", "worker", pages, "counter")
+    yield from _family("quadloom_worker_failures", "failed visits since its start", "worker", failed, "counter")
 
 
 def _expected(found: ExpectedFreshness) -> Iterator[str]:
@@ -95,9 +128,18 @@ def _expected(found: ExpectedFreshness) -> Iterator[str]:
 def _crawl(figures: _Figures) -> Iterator[str]:
     yield from _family("quadloom_phase_pages", "pages through each phase", "phase", figures.phases, "counter")
     yield from _family("quadloom_phase_cpu_seconds", "CPU by phase", "phase", figures.cpu, "counter")
+    yield from _family("quadloom_phase_rate", "pages per second through each phase", "phase", figures.rates)
+    yield from _family("quadloom_phase_queue", "pages that wait before a phase", "phase", figures.queues)
+    yield from _family("quadloom_crawl_waits", "share of time that this held requests back", "by", figures.waits)
     yield from _services(figures.services)
-    for name, value in (("pages", figures.pages), ("bytes", figures.bytes), ("findings", figures.findings)):
-        yield from _family(f"quadloom_crawl_{name}", f"{name} of this crawl", "", {"": value}, "counter")
+    for name, value, text in (
+        ("pages", figures.pages, "pages of this crawl"),
+        ("bytes", figures.bytes, "bytes of this crawl"),
+        ("findings", figures.findings, "findings of this crawl"),
+        ("quarantined", figures.quarantined, "pages of this crawl that killed two workers"),
+        ("replaced_workers", figures.replaced_workers, "processes of this crawl that died or exceeded a limit"),
+    ):
+        yield from _family(f"quadloom_crawl_{name}", text, "", {"": value}, "counter")
 
 
 def _services(loads: Sequence[InstanceLoad]) -> Iterator[str]:

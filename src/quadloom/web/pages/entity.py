@@ -11,10 +11,10 @@ import msgspec
 from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
+from quadloom.asking.changes.statement_history import StatementHistory, statement_history
 from quadloom.asking.entity import Entity, Property, Statement, as_nquads
 from quadloom.asking.portrait import Portrait, part_names, portrait
 from quadloom.asking.sparql.prefixes import expand, shorten
-from quadloom.asking.statement_history import StatementHistory, statement_history
 from quadloom.asking.things.paths import BLANK, NAMES, RDF_TYPE, SAME, canonical, comparable, words
 from quadloom.errors import NothingFound
 from quadloom.web.api.rdf_responses import RDF_TYPES, chosen_format, graph_response

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 
 import msgspec
@@ -12,12 +13,16 @@ from starlette.responses import Response
 from quadloom.asking.audit.report import DefectGroup, PageFindings, audit, pages_of
 from quadloom.checks.codes import CodeEntry, codes
 from quadloom.model.finding import Finding, FindingRecord, reported
+from quadloom.web.server.errors import HttpError
 from quadloom.web.server.requests import ViewResponse, WebRequest
 
 _GROUPS = 40
 _SHOWN = 200
 _MOST_CSV = 100_000
 _FILTERS = ("site", "code", "severity", "type")
+
+
+_CODE = re.compile(r"[a-z0-9]+(-[a-z0-9]+){1,5}")  # of any phase or plug-in
 
 
 class FindingsView(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,6 +92,8 @@ def findings_csv(request: WebRequest) -> Response:
 def finding_code(request: WebRequest) -> ViewResponse:
     """`/findings/CODE`: what a code means, with its examples."""
     entry = codes().get(request.path("code"))
+    if entry is None and not _CODE.fullmatch(request.path("code")):
+        raise HttpError(404, f"there is no code {request.path('code')[:80]}", hint="/findings lists those in use")
     if entry is None:
         entry = CodeEntry(
             request.path("code")[:80],

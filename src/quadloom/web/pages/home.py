@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from quadloom.asking.numbers import WarehouseNumbers, numbers_of
 from quadloom.asking.sparql.prefixes import shorten
-from quadloom.asking.statistics import statements_of
 from quadloom.stores.protocols.text import Hit
 from quadloom.web.pages.search import ALL_PAGES_SINCE
 from quadloom.web.pages.things.types import TypeCount, types_in_use
@@ -26,9 +26,9 @@ class HomeView(msgspec.Struct, frozen=True, kw_only=True):
     `recent`: the newest page of each site."""
 
     name: str
-    pages: int
-    quads: int
+    numbers: WarehouseNumbers
     hosts: int
+    state: str  # of the crawl: running, paused, stopping, or stopped if there is none
     running: bool
     changed: int
     types: list[TypeCount]
@@ -41,13 +41,13 @@ def home(request: WebRequest) -> ViewResponse:
     newest = warehouse.search(since=ALL_PAGES_SINCE, limit=_NEWEST)
     used = types_in_use(request)
     types = used.types or used.parts
-    now = request.site.clock()
+    now, report = request.site.clock(), request.site.crawl.report()
     view = HomeView(
         name=warehouse.path.resolve().name.replace("-", " ").replace("_", " ").capitalize(),
-        pages=len(warehouse.stores.text),
-        quads=statements_of(warehouse.stores.catalog, warehouse.stores.quads),
+        numbers=numbers_of(warehouse.stores.catalog, warehouse.stores.text, warehouse.stores.quads, patient=False),
+        state=str(report["state"]) if report is not None else "stopped",
         hosts=warehouse.stores.frontier.stats(request.site.clock()).hosts,
-        running=request.site.crawl.report() is not None,
+        running=report is not None,
         changed=warehouse.search(since=now - now % 86400.0 - 86400.0, limit=1).total,
         types=types[:_TYPES],
         recent=one_of_each_site(newest.hits)[:_RECENT],

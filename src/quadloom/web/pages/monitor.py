@@ -5,29 +5,34 @@ All figures are in `monitor.json` too, so that a browser, a terminal and a scrip
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 
 import msgspec
 from markupsafe import Markup
 
-from quadloom.asking.statistics import statements_of
+from quadloom.asking.numbers import LABELS, WarehouseNumbers, numbers_of
+from quadloom.cluster.view import ClusterView
 from quadloom.crawl.balance import Balance, balance_of
 from quadloom.crawl.monitor import SAMPLE, FreshnessReport, WorkerLoad, freshness, heartbeat
-from quadloom.crawl.report import CrawlReport
+from quadloom.crawl.report import CrawlReport, Meter
+from quadloom.crawl.run_history import CrawlRun, balance_of_run, runs_of
 from quadloom.model.event import Event
 from quadloom.model.url import host_of
 from quadloom.refresh.state import schedule_of
 from quadloom.scheduling.demand import ExpectedFreshness
+from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import FrontierStats, HostRow
 from quadloom.web.server.crawl_poller import ChartPoint
 from quadloom.web.server.requests import ViewResponse, WebRequest
 from quadloom.web.view.charts import Mark, line
-from quadloom.web.view.filters import counted, number, percent
+from quadloom.web.view.filters import counted, moment, number, percent, span
 
 _BUSIEST = 10
 _JUST_NOW = 30.0  # seconds
 _DRAWN = ("fetch", "transform", "index")
 _MOST_POINTS = 200  # of a line
+_RUNS_DRAWN = 6
 _STATES = (
     "queued",
     "waiting",
@@ -68,8 +73,7 @@ class MonitorView(msgspec.Struct, frozen=True, kw_only=True):
     outcomes: dict[str, int]
     statuses: dict[str, int]
     kinds: dict[str, int]
-    quads: int
-    documents: int
+    numbers: WarehouseNumbers
     freshness: FreshnessReport
     expected: ExpectedFreshness | None
     findings: dict[str, int]
@@ -78,6 +82,8 @@ class MonitorView(msgspec.Struct, frozen=True, kw_only=True):
     limit: int  # pages at which the crawl ends; 0 = there is none
     events: list[Event]
     points: list[ChartPoint]
+    runs: list[CrawlRun]  # of this warehouse, newest first
+    cluster: ClusterView | None = None  # all workers; None = the warehouse belongs to one machine
 
 
 def monitor_page(request: WebRequest) -> ViewResponse:
@@ -87,20 +93,20 @@ def monitor_page(request: WebRequest) -> ViewResponse:
     stats = warehouse.stores.frontier.stats(now)
     counts = warehouse.stores.catalog.counts()
     sample = warehouse.stores.catalog.scan(limit=SAMPLE)
+    numbers = numbers_of(warehouse.stores.catalog, warehouse.stores.text, warehouse.stores.quads, patient=False)
     view = MonitorView(
         at=now,
         running=report is not None,
         state=report.state if report else "stopped",
-        sentence=_sentence(report, stats, len(warehouse.stores.text)),
+        sentence=_sentence(report, stats, numbers),
         report=report,
-        balance=balance_of(report) if report else Balance(advice="No crawl is running."),
+        balance=balance_of(report) if report else _last_balance(warehouse.stores.catalog),
         workers=heartbeat(report.workers, report.seconds) if report else [],
         frontier={name: number for name, number in msgspec.structs.asdict(stats).items() if isinstance(number, int)},
         outcomes=_counted(counts, "outcome"),
         statuses=_counted(counts, "status"),
         kinds=_counted(counts, "kind"),
-        quads=statements_of(warehouse.stores.catalog, warehouse.stores.quads),
-        documents=len(warehouse.stores.text),
+        numbers=numbers,
         freshness=freshness(sample, now),
         expected=(report.expected if report else None)
         or schedule_of(warehouse.stores.catalog, warehouse.settings).planner.expected(),
@@ -109,26 +115,30 @@ def monitor_page(request: WebRequest) -> ViewResponse:
             _busy(row, now) for row in sorted(warehouse.stores.frontier.hosts(limit=10_000), key=_activity)[:_BUSIEST]
         ],
         hosts=_hosts(request.site.crawl.events(0, 200), now) if report else [],
-        limit=request.site.settings.crawl.max_pages if report else 0,
+        limit=report.limit if report else 0,
         events=request.site.crawl.events(0, 20)[::-1],
         points=request.site.crawl.points(),
+        runs=runs_of(warehouse.stores.catalog),
+        cluster=request.site.crawl.cluster(),
     )
     extra: dict[str, object] = {
         "states": {name: view.frontier[name] for name in _STATES},
         "tiles": tiles(view),
         "phases": _DRAWN,
         "chart": _chart(view.points),
+        "past": _past(view.runs),
+        "by_phase": _phases_of_run(view.runs),
     }
     return ViewResponse("monitor.html", view, extra)
 
 
 def tiles(view: MonitorView) -> list[Tile]:
     """The figures that a person looks for first."""
-    pages = sum(view.outcomes.values())
     failed, denied = view.outcomes.get("failed", 0), view.outcomes.get("denied", 0)
     found = [
-        Tile("pages visited", number(pages), "go", "/search"),
-        Tile("documents to search", number(view.documents), "go", "/search"),
+        Tile(LABELS["pages_visited"], number(view.numbers.pages_visited), "go", "/pages"),
+        Tile(LABELS["documents_indexed"], number(view.numbers.documents_indexed), "go", "/search"),
+        Tile(LABELS["statements_by_pages"], number(view.numbers.statements_by_pages), "go", "/types"),
         Tile("URLs due now", number(view.frontier["queued"])),
         Tile("pages failed", number(failed), "bad" if failed else "good", "/pages?outcome=failed"),
         Tile("pages denied", number(denied), "warn" if denied else "", "/pages?outcome=denied"),
@@ -141,15 +151,8 @@ def tiles(view: MonitorView) -> list[Tile]:
         found.insert(1, Tile("pages a second now", f"{rate:.1f}", state))
         if view.limit and rate and view.report.pages < view.limit:
             seconds = (view.limit - view.report.pages) / rate
-            found.append(Tile(f"until {number(view.limit)} pages", _duration(seconds)))
+            found.append(Tile(f"until {number(view.limit)} pages", span(seconds)))
     return found
-
-
-def _duration(seconds: float) -> str:
-    for unit, length in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
-        if seconds >= length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{seconds:.0f} s"
 
 
 def _chart(points: list[ChartPoint]) -> Markup:
@@ -160,6 +163,34 @@ def _chart(points: list[ChartPoint]) -> Markup:
     return line(series, "Pages per second through the phases", dates=True)
 
 
+def _last_balance(catalog: Catalog) -> Balance:
+    """Of the last crawl, if there was one."""
+    runs = runs_of(catalog, 1)
+    return balance_of_run(runs[0], os.cpu_count() or 1) if runs else Balance(advice="No crawl is running.")
+
+
+def _phases_of_run(runs: list[CrawlRun]) -> Markup:
+    """The curves of the phases over the newest run that has some: MultiCrawler's figures 2 to 6."""
+    run = next((run for run in runs if len(run.points) > 1 and run.points[-1].phases), None)
+    if run is None:
+        return Markup()
+    series = [
+        (phase, [Mark("", point.at - run.started_at, point.phases[n]) for point in run.points if point.phases])
+        for n, phase in enumerate(Meter.PHASES)
+    ]
+    return line(series, f"Pages per second through each phase, run of {moment(run.started_at)}")
+
+
+def _past(runs: list[CrawlRun]) -> Markup:
+    """The pace of the newest runs, one line each, beginning at 0."""
+    series = [
+        (moment(run.started_at), [Mark("", point.at - run.started_at, point.rate) for point in run.points])
+        for run in runs[:_RUNS_DRAWN]
+        if len(run.points) > 1
+    ]
+    return line(series, "Pages per second of the latest runs, by seconds since their begin") if series else Markup()
+
+
 def _hosts(events: list[Event], now: float) -> list[tuple[str, int]]:
     counts = Counter(
         host_of(event.subject) for event in events if event.kind == "settled" and event.at > now - _JUST_NOW
@@ -167,11 +198,11 @@ def _hosts(events: list[Event], now: float) -> list[tuple[str, int]]:
     return counts.most_common(_BUSIEST)
 
 
-def _sentence(report: CrawlReport | None, stats: FrontierStats, documents: int) -> str:
+def _sentence(report: CrawlReport | None, stats: FrontierStats, numbers: WarehouseNumbers) -> str:
     """A summary in one line, also for people who use a screen reader."""
     waiting = f"{counted(stats.queued, 'URL')} due now, {stats.waiting} later"
     if report is None:
-        return f"No crawl is running. {counted(documents, 'page')} searchable, {waiting}."
+        return f"No crawl is running. {counted(numbers.documents_indexed, 'document')} indexed, {waiting}."
     rate = report.rates.get("fetch", 0.0)
     return (
         f"The crawl is {report.state}: {counted(report.pages, 'page')} fetched, {waiting}, {rate:.1f} pages a second "
@@ -180,7 +211,9 @@ def _sentence(report: CrawlReport | None, stats: FrontierStats, documents: int) 
 
 
 def _counted(counts: dict[str, int], word: str) -> dict[str, int]:
-    return {name.partition(":")[2]: number for name, number in counts.items() if name.startswith(f"{word}:")}
+    """The most frequent first."""
+    found = {name.partition(":")[2]: number for name, number in counts.items() if name.startswith(f"{word}:")}
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
 def _activity(row: HostRow) -> tuple[int, int]:

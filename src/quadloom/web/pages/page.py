@@ -10,11 +10,12 @@ from typing import NamedTuple
 import msgspec
 from starlette.responses import Response
 
+from quadloom.asking.changes.readable_changes import PropertyChange
+from quadloom.asking.changes.versions import VersionDifference
 from quadloom.asking.entity import Value
 from quadloom.asking.portrait import part_names
 from quadloom.asking.search import moment
-from quadloom.asking.things.paths import BLANK, PLUMBING, RDF_TYPE, canonical
-from quadloom.asking.versions import VersionDifference
+from quadloom.asking.things.paths import BLANK, PLUMBING, RDF_TYPE, canonical, comparable
 from quadloom.crawl.explain import Why
 from quadloom.errors import ArchiveDamaged, StoreError, UrlError
 from quadloom.model.outcome import ArchiveRef, PageRow
@@ -62,6 +63,7 @@ class PageView(msgspec.Struct, frozen=True, kw_only=True):
     links_in: list[LinkedPage]
     why: Why | None
     difference: VersionDifference | None = None
+    changes: tuple[PropertyChange, ...] = ()  # the same for people
     difference_from: float = 0.0
     difference_to: float = 0.0
 
@@ -84,15 +86,19 @@ def page_view(request: WebRequest) -> ViewResponse:
         links_in=_links_in(warehouse, graph),
         why=warehouse.requests.why(row.href),
         difference=comparison.difference,
+        changes=warehouse.ask.readable(comparison.difference.added, comparison.difference.removed)
+        if comparison.difference
+        else (),
         difference_from=comparison.begin,
         difference_to=comparison.end,
     )
     shown = [term.text for statement in stated for term in (statement.subject, statement.object) if term.kind == "iri"]
     read = {link.url for link in view.links_out[:_LISTED] if _is_read(warehouse, link.url)}
+    names = {**part_names(warehouse.stores.quads, shown), **labels(warehouse.stores.quads, shown)}
     extra: dict[str, object] = {
-        "names": {**part_names(warehouse.stores.quads, shown), **labels(warehouse.stores.quads, shown)},
+        "names": names,
         "read": read,
-        "things": _things(stated, graph),
+        "things": _things(stated, graph, names),
         "schedule": schedule_sentence(view.why, row) if view.why else "",
     }
     return ViewResponse("page.html", view, extra)
@@ -114,7 +120,7 @@ def schedule_sentence(why: Why, row: PageRow) -> str:
     return text[0].upper() + text[1:] + "."
 
 
-def _things(stated: list[StatementView], graph: str) -> list[tuple[Value, list[StatementView]]]:
+def _things(stated: list[StatementView], graph: str, names: dict[str, str]) -> list[tuple[Value, list[StatementView]]]:
     """The page's statements by thing: first what the page is about, last the page itself and parts of things."""
     groups: dict[str, list[StatementView]] = {}
     for statement in stated:
@@ -126,7 +132,16 @@ def _things(stated: list[StatementView], graph: str) -> list[tuple[Value, list[S
             return 2 if types and not types <= PLUMBING else 3, -len(groups[name])
         return int(not name.startswith(graph)), -len(groups[name])
 
-    return [(groups[name][0].subject, groups[name]) for name in sorted(groups, key=place)]
+    return [(groups[name][0].subject, _once(groups[name], names)) for name in sorted(groups, key=place)]
+
+
+def _once(stated: list[StatementView], names: dict[str, str]) -> list[StatementView]:
+    """Each value of a property once, though several syntaxes of the page give it in other spellings; the type first."""
+    found: dict[tuple[str, str], StatementView] = {}
+    for statement in stated:
+        text = names.get(statement.object.text, statement.object.text)
+        found.setdefault((canonical(statement.predicate), comparable(text)), statement)
+    return sorted(found.values(), key=lambda statement: statement.predicate != RDF_TYPE)
 
 
 def archived_body(request: WebRequest) -> Response:

@@ -9,8 +9,10 @@ import binascii
 import msgspec
 
 from quadloom.asking.search import as_sparql, search, search_request, why_nothing
+from quadloom.asking.sparql.prefixes import expand
 from quadloom.asking.suggest import Suggestion, suggest
 from quadloom.asking.things.found import Thing, find_things
+from quadloom.asking.things.paths import PLUMBING, canonical, type_name
 from quadloom.stores.protocols.text import Correction, Hit, SearchRequest
 from quadloom.web.server.errors import HttpError
 from quadloom.web.server.requests import ViewResponse, WebRequest
@@ -26,15 +28,21 @@ FACETS = (
     ("type", "types", "Type"), ("vocab", "vocabularies", "Vocabulary"), ("site", "sites", "Site"),
     ("lang", "languages", "Language"), ("kind", "kinds", "Kind"),
 )  # fmt: skip
+_PLUMBING_VOCABULARIES = ("rdf", "rdfs", "owl", "xsd", "xhv", "iana", "http://www.w3.org/ns/rdfa#")
+_VOCABULARIES = {
+    "schema": "Schema.org", "dc": "Dublin Core 1.1", "dcterms": "Dublin Core", "foaf": "FOAF", "og": "Open Graph",
+    "rss": "RSS", "vcard": "vCard", "skos": "SKOS", "dcat": "DCAT", "gr": "GoodRelations", "prov": "PROV",
+}  # fmt: skip
 
 
 class Facet(msgspec.Struct, frozen=True):
-    """One value to choose: `href` adds it to the search, or removes it if it is `chosen`."""
+    """One value to choose: `href` adds it to the search, or removes it if it is `chosen`. `label`: for people."""
 
     value: str
     count: int
     href: str
-    chosen: bool = False
+    chosen: bool
+    label: str
 
 
 class FacetGroup(msgspec.Struct, frozen=True):
@@ -159,13 +167,29 @@ def _groups(request: WebRequest, facets: dict[str, list[tuple[str, int]]]) -> li
     for name, facet, heading in FACETS:
         chosen, without = request.texts(name), request.link(**{name: None, "next": None})
         adding = f"{without}{'&' if '?' in without else '?'}{name}="
+        found = [pair for pair in facets.get(facet, []) if pair[0] in chosen or not _is_plumbing(name, pair[0])]
         values = [
-            Facet(value, count, without if value in chosen else adding + quoted(value), value in chosen)
-            for value, count in facets.get(facet, [])[:12]
+            Facet(value, count, adding + quoted(value), False, _label(name, value))
+            if value not in chosen
+            else Facet(value, count, without, True, _label(name, value))
+            for value, count in found[:12]
         ]
         if values:
             groups.append(FacetGroup(name, heading, values))
     return groups
+
+
+def _is_plumbing(name: str, value: str) -> bool:
+    """Parts of other things, and vocabularies that every page uses: nobody narrows a search by them."""
+    if name == "type":
+        return canonical(expand(value)) in PLUMBING
+    return name == "vocab" and value.rstrip(":") in _PLUMBING_VOCABULARIES
+
+
+def _label(name: str, value: str) -> str:
+    if name == "type":
+        return type_name(expand(value))
+    return _VOCABULARIES.get(value.rstrip(":"), value) if name == "vocab" else value
 
 
 def _chosen(request: WebRequest) -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ import msgspec
 from starlette.responses import Response
 
 from quadloom.asking.site_links import SiteLinks, site_links
-from quadloom.ingest.traps import TrapCount, read_traps
+from quadloom.ingest.traps.filter import TrapCount, read_traps
 from quadloom.model.outcome import PageRow
 from quadloom.stores.protocols.frontier import HostRow
 from quadloom.web.pages.entity import PICTURE_POLICY

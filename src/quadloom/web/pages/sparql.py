@@ -20,7 +20,9 @@ from quadloom.web.server.requests import ViewResponse, WebRequest
 from quadloom.web.view.terms import value_of_binding
 
 _ROWS = 1000
-_FIRST = "SELECT ?thing ?type\nWHERE { ?thing a ?type }\nLIMIT 20"
+_FIRST = (
+    "SELECT ?type (COUNT(*) AS ?things)\nWHERE { ?thing a ?type }\nGROUP BY ?type\nORDER BY DESC(?things)\nLIMIT 20"
+)
 _WORDS = 60
 # For the editor, which shortens an IRI by the first prefix that fits: longest first, one prefix per vocabulary.
 _SHOWN = {prefix: iri for prefix, iri in sorted(PREFIXES.items(), key=lambda it: -len(it[1])) if prefix != "dct"}

@@ -14,9 +14,12 @@ from pathlib import Path
 
 import msgspec
 
+from quadloom.cluster.steering import ClusterReader, is_cluster
+from quadloom.cluster.view import ClusterView, cluster_view, merged_report
 from quadloom.crawl.control import Value, ask
 from quadloom.errors import QuadloomError
 from quadloom.model.event import Event
+from quadloom.settings import Settings
 from quadloom.stores.memory_bus import MemoryBus
 
 EVERY = 1.0
@@ -33,10 +36,13 @@ class ChartPoint(msgspec.Struct, frozen=True):
 
 
 class CrawlPoller:
-    """Starts polling when it is first used."""
+    """Starts polling when it is first used. On a cluster it follows all workers, through the shared database."""
 
-    def __init__(self, path: Path, clock: Callable[[], float]) -> None:
+    def __init__(self, path: Path, settings: Settings, clock: Callable[[], float]) -> None:
         self._path = path
+        self._settings = settings
+        self._cluster: ClusterReader | None = None
+        self._view: ClusterView | None = None
         self._clock = clock
         self._bus = MemoryBus(kept=2000)
         self._points: deque[ChartPoint] = deque(maxlen=_POINTS)
@@ -54,6 +60,17 @@ class CrawlPoller:
         """The crawl's newest report; None = no crawl is running."""
         self._start()
         return self._report
+
+    def cluster(self) -> ClusterView | None:
+        """All workers; None = this warehouse belongs to one machine."""
+        self._start()
+        return self._view
+
+    @property
+    def state(self) -> str:
+        """The state in the newest report; empty = no crawl is running, or none was found yet. Never waits."""
+        self._begin()
+        return str(self._report.get("state", "")) if self._report is not None else ""
 
     def points(self) -> list[ChartPoint]:
         self._start()
@@ -73,13 +90,18 @@ class CrawlPoller:
         self._stopped.set()
         if self._thread is not None:
             self._thread.join(timeout=5)
+        if self._cluster is not None:
+            self._cluster.close()
 
     def _start(self) -> None:
+        self._begin()
+        self._polled.wait(timeout=2 * EVERY)
+
+    def _begin(self) -> None:
         with self._starting:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._follow, name="crawl-poller", daemon=True)
                 self._thread.start()
-        self._polled.wait(timeout=2 * EVERY)
 
     def _follow(self) -> None:
         while not self._stopped.is_set():
@@ -92,15 +114,32 @@ class CrawlPoller:
 
     def _poll(self) -> None:
         with self._polling:
-            report = ask(self._path, "status")
-            self._report = report if isinstance(report, dict) else None
-            if self._report is None:
-                return
-            self._points.append(_point(self._report, self._clock()))
-            events = ask(self._path, "events", after=self._last)
-            for event in msgspec.convert(events, list[Event]) if isinstance(events, list) else []:
+            if is_cluster(self._settings):
+                events = self._read_cluster()
+            else:
+                report = ask(self._path, "status")
+                self._report = report if isinstance(report, dict) else None
+                told = ask(self._path, "events", after=self._last) if self._report is not None else None
+                events = msgspec.convert(told, list[Event]) if isinstance(told, list) else []
+            if self._report is not None:
+                self._points.append(_point(self._report, self._clock()))
+            for event in events:
                 self._bus.publish(event)
                 self._last = event.id
+
+    def _read_cluster(self) -> list[Event]:
+        try:
+            if self._cluster is None:
+                self._cluster = ClusterReader(self._settings)
+            rows = self._cluster.workers()
+            events = self._cluster.events(self._last, limit=1000)
+        except QuadloomError:
+            self._view = None  # before the first worker there are no tables
+            raise
+        self._view = cluster_view(rows)
+        whole = merged_report(rows)
+        self._report = msgspec.to_builtins(whole) if whole is not None else None
+        return events
 
 
 class _Figures(msgspec.Struct):

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from quadloom import __version__
+from quadloom.asking.numbers import LABELS
 from quadloom.asking.sparql.prefixes import shorten
 from quadloom.asking.things.paths import type_name, words
 from quadloom.model.finding import named
@@ -37,6 +38,7 @@ _MISSING = "The SPARQL editor is not built: run make web, then restart the serve
 
 class Renderer:
     def __init__(self, site: SiteState) -> None:
+        self._site = site
         self._templates = _environment(site)
 
     def answer(self, request: WebRequest, answer: ViewResponse | Response) -> Response:
@@ -57,6 +59,7 @@ class Renderer:
         names = view.data if isinstance(view.data, dict) else {"view": view.data}
         html = self._templates.get_template(view.template).render(
             path=request.url.path,
+            crawl_state=self._site.crawl.state,
             twin=_twin(request),
             signed_in=bool(request.cookies.get("quadloom_token")),
             **names,
@@ -97,6 +100,7 @@ def _environment(site: SiteState) -> Environment:
         footer_menu=MORE,
         missing="" if site.static.has("yasgui.js") else _MISSING,
         version=__version__,
+        labels=LABELS,
         static=site.static.address,
         has=site.static.has,
         may_control=site.may_control,
@@ -122,6 +126,7 @@ def _environment(site: SiteState) -> Environment:
         seconds=filters.seconds,
         date_words=filters.date_words,
         place=filters.place,
+        span=filters.span,
         words=words,
         type_name=type_name,
     )

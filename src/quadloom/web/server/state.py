@@ -12,6 +12,7 @@ from pathlib import Path
 from quadloom.asking.sparql.service import QueryService
 from quadloom.asking.statistics import Summary, stored_spelling
 from quadloom.asking.things.table import ThingsCache
+from quadloom.cluster.steering import STANDING, Steering, is_cluster
 from quadloom.crawl.control import Value, ask
 from quadloom.errors import QuadloomError
 from quadloom.settings import Settings
@@ -33,7 +34,7 @@ _QUERY_PROCESSES = 3
 
 
 class SiteState:
-    """`may_control`: this server was started with --crawl, so a token gives access to the control routes."""
+    """`may_control`: started with --crawl or --control, so that a token gives access to the control routes."""
 
     def __init__(
         self,
@@ -59,7 +60,7 @@ class SiteState:
         self.fetching = Lane("fetching", threads=4, queue=8, max_wait=10.0)
         self.waiting = Lane("waiting", threads=8, queue=200, max_wait=5.0)
         self.tokens = Tokens(Path(settings.web.token_file) if settings.web.token_file else path / FILE)
-        self.crawl = CrawlPoller(path, clock)
+        self.crawl = CrawlPoller(path, settings, clock)
         self.listeners: Counter[str] = Counter()  # open event streams by client; only the event loop counts
         self.bodies = BodyMemory()
         self.static = StaticFiles.load(Path(__file__).parents[1] / "static")
@@ -91,8 +92,18 @@ class SiteState:
         return self.reader.ask(lambda warehouse: warehouse.ask.statistics(limit=MOST_TERMS))
 
     def send(self, verb: str, **arguments: Value) -> Value | None:
-        """Send a command to the running crawl and return its answer; None = no crawl is running."""
-        return ask(self.path, verb, **arguments)
+        """Send a command to the running crawl and return its answer; None = no crawl is running. On a cluster, what is
+        about all workers goes to all of them; the rest is done by one for all."""
+        if not is_cluster(self.settings):
+            return ask(self.path, verb, **arguments)
+        with Steering(self.settings) as steering:
+            if verb not in (*STANDING, "stop"):
+                return steering.ask_one(verb, arguments)
+            replies = steering.send(verb, arguments)
+        refused = next((reply for reply in replies if reply.error), None)
+        if refused is not None:
+            raise QuadloomError(f"{refused.worker}: {refused.error}", hint=refused.hint)
+        return replies[0].answer if replies else None  # type: ignore[return-value]  # JSON
 
     def warm(self) -> None:
         """Half a second of work that the first visitors would wait for: views of the stores, and a query process.

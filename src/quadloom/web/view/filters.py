@@ -77,6 +77,14 @@ def seconds(value: float) -> str:
     return f"{value * 1000:.0f} ms" if value < 1 else f"{value:.1f} s"
 
 
+def span(value: float) -> str:
+    """A length of time: `45 s`, `3 min`, `2 h`, `5 d`."""
+    for unit, length in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if value >= length:
+            return f"{value / length:.0f} {unit}"
+    return f"{value:.0f} s"
+
+
 def snippet(text: str) -> Markup:
     """Escaped first; only then do the index's two marks around matching words become elements."""
     return Markup(str(escape(text)).replace("\x02", "<mark>").replace("\x03", "</mark>"))

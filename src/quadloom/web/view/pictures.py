@@ -162,7 +162,7 @@ def _spread(spots: dict[str, list[float]], width: float, height: float) -> dict[
 
 
 def _label_box(node: Node, x: float, y: float, *, middle: bool) -> str:
-    label = node.label if len(node.label) <= 24 else node.label[:23] + "…"
+    label = node.label if len(node.label) <= 30 else node.label[:29] + "…"
     half = max(30.0, 3.6 * len(label) + 8)
     return (
         f"<a href={quoteattr(node.href)}><title>{escape(_clean(node.title or node.label))}</title>"

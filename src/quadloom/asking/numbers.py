@@ -1,0 +1,64 @@
+"""The numbers of a warehouse: five counts, defined once, the same in terminal, site, API and documents.
+
+Every place that shows one takes it from `numbers_of` and its name from `LABELS`; a test compares them all, and the
+glossary has the same definitions.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from quadloom.asking.statistics import statements_of
+from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.quads import QuadStore
+from quadloom.stores.protocols.text import TextIndex
+
+_WITHOUT_CONTENT = ("redirect", "unknown")
+_COUNTED = 1_000_000  # statements of pages, up to which a server counts those about pages: .6 s a million
+
+
+class WarehouseNumbers(msgspec.Struct, frozen=True, kw_only=True):
+    """`statements_about_pages`: None = not counted, because that would take seconds."""
+
+    pages_visited: int
+    pages_with_content: int
+    documents_indexed: int
+    statements_by_pages: int
+    statements_about_pages: int | None
+
+
+LABELS = {
+    "pages_visited": "pages visited",
+    "pages_with_content": "pages with content",
+    "documents_indexed": "documents indexed",
+    "statements_by_pages": "statements by pages",
+    "statements_about_pages": "statements about pages",
+}
+
+MEANINGS = {
+    "pages_visited": "URLs that were visited at least once, whatever the answer was.",
+    "pages_with_content": "Visited pages that gave content at least once; without redirects, refusals and failures.",
+    "documents_indexed": "Pages that a search can find: those with content that may be indexed.",
+    "statements_by_pages": "Quads that pages state, in graphs named by their URLs.",
+    "statements_about_pages": "Quads that Quadloom itself states: title, time of the visit, topic scores and so on.",
+}
+
+
+def numbers_of(catalog: Catalog, text: TextIndex, quads: QuadStore, *, patient: bool = True) -> WarehouseNumbers:
+    """`patient`: count statements about pages however long it takes."""
+    counts = catalog.counts()
+    kinds = {name.removeprefix("kind:"): count for name, count in counts.items() if name.startswith("kind:")}
+    stated = statements_of(catalog, quads)
+    return WarehouseNumbers(
+        pages_visited=sum(count for name, count in counts.items() if name.startswith("outcome:")),
+        pages_with_content=sum(count for kind, count in kinds.items() if kind not in _WITHOUT_CONTENT),
+        documents_indexed=len(text),
+        statements_by_pages=stated,
+        statements_about_pages=len(quads) - stated if patient or stated <= _COUNTED else None,
+    )
+
+
+def labelled(numbers: WarehouseNumbers) -> list[tuple[str, int]]:
+    """Each number with its name for people, without those that were not counted."""
+    found = msgspec.structs.asdict(numbers)
+    return [(label, found[name]) for name, label in LABELS.items() if found[name] is not None]

@@ -1,0 +1,70 @@
+"""`warehouse.things("schema:Event")`: things of a type for scripts and notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from quadloom.asking.sparql.frames import Cell, FrameMethods, typed
+from quadloom.asking.things.formats import as_csv, cells, headings
+from quadloom.asking.things.paths import parse_path
+from quadloom.asking.things.selection import ThingSelection, parse_condition
+from quadloom.asking.things.table import TableRequest, ThingTable, ThingTables
+
+
+class Things(FrameMethods):
+    """Rows of a table of things: iterate for dictionaries, or take all as `pandas()`, `polars()`, `arrow()` or `csv()`.
+
+    One row is one thing, also if several pages describe it; `sources` are those pages. Several values of a cell are
+    joined by ` | `; `table` has them one by one, each with its own sources.
+    """
+
+    def __init__(self, table: ThingTable) -> None:
+        self.table = table
+
+    @property
+    def total(self) -> int:
+        """Things that match, also beyond the limit."""
+        return self.table.total
+
+    @property
+    def sparql(self) -> str:
+        """The same selection as a query."""
+        return self.table.sparql
+
+    def __len__(self) -> int:
+        return len(self.table.rows)
+
+    def __iter__(self) -> Iterator[dict[str, str]]:
+        names = headings(self.table)
+        return (dict(zip(names, cells(row), strict=True)) for row in self.table.rows)
+
+    def columns(self) -> dict[str, Sequence[Cell]]:
+        rows = [cells(row) for row in self.table.rows]
+        return {name: typed([row[place] for row in rows]) for place, name in enumerate(headings(self.table))}
+
+    def csv(self) -> bytes:
+        return as_csv(self.table)
+
+
+def select(
+    tables: ThingTables,
+    type: str,
+    *,
+    where: str | Sequence[str] = (),
+    columns: str | Sequence[str] = (),
+    sort: str = "",
+    sites: int = 0,
+    limit: int = 1000,
+) -> Things:
+    """Raises `NothingFound` if no thing has the type, `UsageError` for a condition or a property that is none."""
+    conditions = [where] if isinstance(where, str) else where
+    named = columns.split(",") if isinstance(columns, str) else columns
+    selection = ThingSelection(
+        type=tables.resolve(type),
+        conditions=tuple(parse_condition(text) for text in conditions),
+        sort=parse_path(sort.lstrip("-")) if sort else (),
+        descending=sort.startswith("-"),
+        sites=sites,
+    )
+    paths = tuple(parse_path(text) for text in named if text.strip())
+    return Things(tables.table(TableRequest(selection=selection, columns=paths, limit=max(1, limit), facets=False)))

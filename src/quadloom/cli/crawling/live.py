@@ -1,0 +1,161 @@
+"""What a terminal shows of a running crawl, and what is printed at its end."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+from rich.live import Live
+from rich.text import Text
+
+from quadloom.cli.progress import bar, duration
+from quadloom.cli.session import Session
+from quadloom.crawl.balance import balance_of
+from quadloom.crawl.report import CrawlReport, VisitProblem
+
+_WORDS = {"running": "crawling", "paused": "paused", "stopping": "saving"}
+_STYLES = {"running": "bold green", "paused": "bold yellow", "stopping": "bold yellow"}
+_MEASURED = 50  # pages; with fewer, the figures are noise
+_MOST_PROBLEMS = 5
+_WIDTH = 80
+_HINTS = {
+    "dns": "check the spelling of the host, and that this machine is online",
+    "connect": "check host and port, and that the server is running",
+    "tls": "its certificate is not accepted; private authorities can be named in `guard.authorities`",
+    "timeout": "the server is too slow or unreachable; the limit is `limits.total_seconds`",
+    "robots": "its robots.txt does not allow the visit; ask the owner of the site, or begin at another page",
+    "guard": "only public addresses are visited; your own are allowed with `guard.allow`",
+    "scope": "the URL is outside of the scope; see `quadloom scope`",
+    "unwanted": "its type of content is not wanted; see `crawl.skip_types`",
+    "status": "open the URL in a browser: its server does not give the page",
+}
+
+
+class ProgressDisplay:
+    """Pages, rate, hosts, phases and the queue: live on a terminal, elsewhere a line every ten seconds."""
+
+    def __init__(self, s: Session) -> None:
+        self._session = s
+        self._live: Live | None = None
+        self._shown = time.monotonic()
+        self._terminal = sys.stderr.isatty()
+
+    def __enter__(self) -> ProgressDisplay:
+        if self._terminal and not self._session.quiet:
+            self._live = Live(Text("starting …"), console=self._session.err, refresh_per_second=4, transient=True)
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def show(self, report_now: Callable[[], CrawlReport]) -> None:
+        now = time.monotonic()
+        if self._session.quiet or now - self._shown < (0.25 if self._terminal else 10.0):
+            return
+        self._shown = now
+        lines = progress_lines(report_now())
+        if self._live is not None:
+            self._live.update(Text("\n").join(lines))
+        else:
+            self._session.say(" · ".join(line.plain.strip() for line in lines if line.plain.strip()))
+
+
+def progress_lines(report: CrawlReport) -> list[Text]:
+    """Four lines that fit into 80 columns until the counts have seven digits. A paused crawl says so first."""
+    now = report.rates.get("fetch", 0.0)
+    head = Text(_WORDS.get(report.state, report.state), style=_STYLES.get(report.state, ""))
+    if report.limit:
+        head.append_text(Text("  ").append_text(bar(report.pages, report.limit)))
+        head.append(f"  {report.pages:,} of {report.limit:,} pages", style="default not bold")
+    else:
+        head.append(f"  {report.pages:,} pages", style="default not bold")
+    if report.state == "running":
+        head.append(f" · {now:.1f} pages/s", style="default not bold")
+        if report.limit and now > 0 and report.pages < report.limit:
+            head.append(f" · {duration((report.limit - report.pages) / now)} left", style="default not bold")
+    frontier = report.frontier
+    queue = Text(f"URLs: {frontier.get('queued', 0):,} due, {frontier.get('waiting', 0):,} later, ")
+    queue.append(f"{frontier.get('leased', 0):,} in progress · {duration(report.seconds)}")
+    return [head, _counts(report), Text("  ".join(f"{name} {count}" for name, count in report.phases.items())), queue]
+
+
+def _counts(report: CrawlReport) -> Text:
+    """Statements, then what went wrong in colour, then the hosts that were asked last, as far as they fit."""
+    line = Text(f"{report.quads:,} quads")
+    for count, word, style in ((report.failed, "failed", "red"), (report.denied, "denied", "yellow")):
+        line.append(" · ").append(f"{count:,} {word}", style=style if count else "")
+    for place, host in enumerate(report.hosts):
+        more = f" · {host}" if place == 0 else f", {host}"
+        if len(line) + len(more) > _WIDTH:
+            break
+        line.append(more, style="cyan")
+    return line
+
+
+def finish(s: Session, report: CrawlReport, interrupted: bool, max_failures: int | None) -> int:
+    """Print the result of a crawl; returns the exit code."""
+    if s.json:
+        s.emit(report)
+    else:
+        _print_end(s, report, interrupted)
+    if interrupted:
+        s.say("interrupted; all finished pages are saved\nhint: to continue, run the same command again")
+        return 130
+    if max_failures is not None and report.failed > max_failures:
+        s.say(f"{report.failed} visits failed, more than --max-failures {max_failures}")
+        s.say("hint: to see on which hosts: `quadloom sites --sort failed`")
+        return 5
+    return 0
+
+
+def _print_end(s: Session, report: CrawlReport, interrupted: bool) -> None:
+    for text in report.notices:
+        s.say(f"notice: {text}")
+    s.say(
+        f"{report.pages:,} {'page' if report.pages == 1 else 'pages'} · {report.quads:,} quads · "
+        f"{report.failed:,} failed · {report.denied:,} denied · "
+        f"{report.seconds:.1f} s ({report.pages_per_second:.1f} pages/s)"
+    )
+    if (cost := report.rendering) is not None:
+        s.say(
+            f"browser: {cost.pages:,} pages after scripts · {cost.requests:,} more requests · "
+            f"{cost.bytes / 1e6:.1f} MB · {cost.cpu_seconds:.1f} s of CPU"
+        )
+    _print_problems(s, report.problems)
+    _print_phases(s, report)
+    queued, waiting = report.frontier.get("queued", 0), report.frontier.get("waiting", 0)
+    s.say(f"{queued:,} URLs left to read · {waiting:,} to be read again later")
+    if waiting and not (report.pages or queued or interrupted or report.problems):
+        s.say("Nothing to crawl right now. To re-read pages: `quadloom refresh`.")
+
+
+def _print_phases(s: Session, report: CrawlReport) -> None:
+    """What a page costs in each phase, and the slowest of them: the last line of MultiCrawler's table 2."""
+    costs = [(row.phase, 1000.0 / row.per_core) for row in balance_of(report).phases if row.per_core]
+    if report.pages >= _MEASURED and costs:
+        slowest = max(costs, key=lambda item: item[1])[0]
+        each = " · ".join(f"{phase} {cost:.2f}" for phase, cost in costs)
+        s.say(f"CPU-ms a page: {each}; most in {slowest}")
+
+
+def _print_problems(s: Session, problems: list[VisitProblem]) -> None:
+    """Why visits brought no page, and one of the URLs for each reason."""
+    for problem in problems[:_MOST_PROBLEMS]:
+        times = f"{problem.visits:,} times " if problem.visits > 1 else ""
+        s.say(f"  {times}{problem.outcome}: {problem.reason}\n    {problem.example}")
+    if len(problems) > _MOST_PROBLEMS:
+        s.say(f"  and {len(problems) - _MOST_PROBLEMS} more reasons; to list them: `quadloom sites --sort failed`")
+
+
+def nothing_read(s: Session, report: CrawlReport) -> int:
+    """The exit code of a crawl that was asked for pages: 1 if it tried and read none, with what to do about it."""
+    if report.pages or not report.problems:
+        return 0
+    s.say("nothing was read")
+    hint = _HINTS.get(report.problems[0].kind, "")
+    if hint:
+        s.say(f"hint: {hint}")
+    return 1

@@ -1,0 +1,93 @@
+"""Visits between `submit` and their settlement: what is known of each, and the pages that wait for a worker.
+
+A visit enters with its response and leaves when its settlement is durable. A page with content waits for a worker in
+between; its answer, together with what was known here, is a `FinishedVisit`, ready for the next batch.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+import msgspec
+
+from quadloom.ingest.hooks import LATER_STEPS, FinishedVisit, VisitStep
+from quadloom.model.outcome import HostPace
+from quadloom.model.page import Failure, Page
+from quadloom.model.visit import Visit
+from quadloom.pipeline import PageResult
+from quadloom.workers.lazy_pool import LazyPool
+from quadloom.workers.pool import TransformResult
+
+Amend = Callable[[PageResult], PageResult]
+_ONLY_DETECT = frozenset(("fetched", "detected"))  # steps after which the page is transformed by another process
+
+
+class _InHand(msgspec.Struct):
+    pace: HostPace | None
+    bytes: int = 0
+    amend: Amend | None = None
+    step: VisitStep = "whole"
+
+
+class VisitsInHand:
+    """One thread. `bytes`: bodies that wait in memory; `waiting`: pages that no worker has yet."""
+
+    def __init__(self) -> None:
+        self._visits: dict[int, _InHand] = {}
+        self._pages: deque[tuple[Visit, Page]] = deque()
+        self.bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._visits)
+
+    def __contains__(self, fingerprint: object) -> bool:
+        return fingerprint in self._visits
+
+    @property
+    def waiting(self) -> int:
+        return len(self._pages)
+
+    @property
+    def has_left_pages(self) -> bool:
+        """Whether pages that other processes have left are among them."""
+        return any(item.step in LATER_STEPS for item in self._visits.values())
+
+    def add(self, visit: Visit, response: Page | Failure, pace: HostPace | None, step: VisitStep) -> FinishedVisit:
+        """A response that needs no worker."""
+        self._visits[visit.fingerprint] = _InHand(pace, step=step)
+        return FinishedVisit(visit, response, pace, step=step)
+
+    def add_page(
+        self, visit: Visit, page: Page, pace: HostPace | None, amend: Amend | None, step: VisitStep = "whole"
+    ) -> None:
+        """A page for the workers. `amend` may change what the transformation says before it is settled."""
+        self._visits[visit.fingerprint] = _InHand(pace, len(page.body), amend, step)
+        self.bytes += len(page.body)
+        self._pages.append((visit, page))
+
+    def send_next(self, pool: LazyPool) -> None:
+        """Give the page that has waited longest to a worker."""
+        visit, page = self._pages.popleft()
+        step = self._visits[visit.fingerprint].step
+        pool.submit(visit, page, archive=step not in LATER_STEPS, only_detect=step in _ONLY_DETECT)
+
+    def finished(self, done: TransformResult) -> FinishedVisit:
+        """A worker has answered, or its page was quarantined."""
+        item = self._visits.get(done.visit.fingerprint)
+        pace = item.pace if item is not None else None
+        step: VisitStep = item.step if item is not None else "whole"
+        if done.answer is None:
+            return FinishedVisit(done.visit, done.page, pace, reason=done.reason, step=step)
+        result, record = done.answer.result, done.answer.record
+        if step in _ONLY_DETECT:
+            return FinishedVisit(done.visit, done.page, pace, None, record, step=step, facts=result.facts)
+        if item is not None and item.amend is not None:
+            result = item.amend(result)
+        return FinishedVisit(done.visit, done.page, pace, result, record, step=step)
+
+    def settled(self, visit: Visit) -> bool:
+        """Forget a visit. True if another process had left its page."""
+        item = self._visits.pop(visit.fingerprint, None)
+        self.bytes -= item.bytes if item is not None else 0
+        return item is not None and item.step in LATER_STEPS

@@ -1,0 +1,187 @@
+"""Settled pages transformed again from the archive: after a crash, after a takeover of shards, and for `rebuild`.
+
+The archive has what servers said and the transform is a pure function of it, so both indexes can always be rebuilt.
+The work is done by the same workers as a crawl's: a page that was harmless to the version that fetched it may kill the
+version that reads it again.
+
+A page that the archive does not have (its site forbids archiving, or the record is damaged) is requested again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from quadloom.errors import ArchiveDamaged
+from quadloom.ingest.handover.spool import ResultSpool
+from quadloom.ingest.index.indexer import IndexJob
+from quadloom.ingest.index.jobs import IndexJobs, removal
+from quadloom.ingest.index.ledger import IndexLedger
+from quadloom.model.link import Discovery
+from quadloom.model.outcome import ArchiveRef, PageRow
+from quadloom.model.page import Page
+from quadloom.model.phase import Owed
+from quadloom.model.visit import Visit
+from quadloom.pipeline import PageResult
+from quadloom.stores.protocols.archive import Archive
+from quadloom.stores.shards import shard_of
+from quadloom.stores.stores import Stores
+from quadloom.workers.lazy_pool import LazyPool
+from quadloom.workers.pool import TransformResult
+
+Fallback = Callable[[PageRow, bytes], IndexJob]
+"""A page that the archive does not have, and its description → what is indexed for it."""
+
+
+_OK = 200  # status of a version that was indexed
+
+
+class _Waiting(msgspec.Struct, frozen=True):
+    row: PageRow
+    fallback: Fallback | None
+    versions: Mapping[int, Page] | None = None
+
+    def page(self, archive: Archive) -> Page | None:
+        """What the archive has of the page."""
+        row = self.row
+        return archived_page(archive, row) if self.versions is None else self.versions.get(row.fingerprint)
+
+
+class Reindexing:
+    """Rows in (`add`), jobs for the indexer out. One thread, the owner's.
+
+    With a `fallback` the indexes are filled from nothing: every graph is new, and `fallback` makes the job of a page
+    that the archive does not have. `links_of` receives the links of every page.
+    """
+
+    def __init__(
+        self,
+        stores: Stores,
+        jobs: IndexJobs,
+        ledger: IndexLedger,
+        spool: ResultSpool,
+        links_of: Callable[[int, bytes], None] = lambda _page, _edges: None,
+    ) -> None:
+        self._spool = spool
+        self._links_of = links_of
+        self._catalog = stores.catalog
+        self._archive = stores.archive
+        self._jobs = jobs
+        self._ledger = ledger
+        self.in_work: dict[int, _Waiting] = {}  # by the number that the pool gave
+        self._missing: set[int] = set()
+        self.waiting: deque[_Waiting] = deque()
+        self.requests: list[Discovery] = []  # pages to be requested with the next transaction
+        self.links: list[Discovery] = []  # found while the indexes were filled from nothing
+
+    def __bool__(self) -> bool:
+        return bool(self.waiting or self.in_work or self.requests or self.links)
+
+    @property
+    def missing(self) -> frozenset[int]:
+        return frozenset(self._missing)
+
+    def add(
+        self,
+        rows: Sequence[PageRow],
+        now: float,
+        fallback: Fallback | None,
+        versions: Mapping[int, Page] | None = None,
+    ) -> None:
+        """`versions`: by fingerprint, what the archive has of these pages; None = read it from there."""
+        if rows:
+            self._ledger.reprocessed(now)
+            self._jobs.reprocessed(now)
+            self.waiting.extend(_Waiting(row, fallback, versions) for row in rows)
+
+    def hand_out(self, pool: LazyPool, room: int) -> None:
+        """Give as many pages to the workers as they have room for."""
+        while self.waiting and room > 0:
+            waiting = self.waiting.popleft()
+            row = waiting.row
+            if not row.quads_digest and not row.text_digest:
+                self._jobs.put([removal(row.fingerprint, row.graph, row.host)])
+                continue
+            spooled = self._spool.get(row.fingerprint, row.fetched_at) if row.owed & Owed.INDEX else None
+            if spooled is not None:
+                self._put(waiting, spooled, row.status)
+                continue
+            page = waiting.page(self._archive)
+            if page is None or row.kind == "quarantined":
+                self._not_archived(waiting)
+                continue
+            visit = Visit(row.href, row.key, row.host, row.fingerprint, row.depth, known=True)
+            self.in_work[pool.submit(visit, page, archive=False)] = waiting
+            room -= 1
+
+    def take(self, done: TransformResult) -> bool:
+        """Index what a worker has transformed. False = the page was not given out from here."""
+        waiting = self.in_work.pop(done.number, None)
+        if waiting is None:
+            return False
+        if done.answer is None:
+            self._not_archived(waiting)
+        elif self._is_current(waiting.row):
+            self._put(waiting, done.answer.result, done.page.status)
+        return True
+
+    def _put(self, waiting: _Waiting, result: PageResult, status: int) -> None:
+        row = waiting.row
+        self._jobs.put([self._job(row, result, status, fresh=waiting.fallback is not None)])
+        if waiting.fallback is not None:
+            self.links += result.discoveries
+        self._links_of(row.fingerprint, result.edges)  # noted when it was settled, but perhaps lost in a crash
+
+    def request(self, row: PageRow) -> None:
+        """Have a page read again, without validators."""
+        self._missing.add(row.fingerprint)
+        self.requests.append(Discovery(row.href, row.key, row.host, row.fingerprint, row.depth, "other", 0))
+
+    def requested(self, requests: Sequence[Discovery]) -> None:
+        """These have become durable."""
+        del self.requests[: len(requests)]
+
+    def shards(self) -> frozenset[int]:
+        waiting = (*self.waiting, *self.in_work.values())
+        return frozenset(shard_of(item.row.host) for item in waiting)
+
+    def _is_current(self, row: PageRow) -> bool:
+        """False if a newer visit was settled meanwhile: its own job is on its way and must stay the last one."""
+        now = self._catalog.page(row.fingerprint)
+        return now is None or (now.quads_digest, now.text_digest) == (row.quads_digest, row.text_digest)
+
+    def _job(self, row: PageRow, result: PageResult, status: int, *, fresh: bool) -> IndexJob:
+        # Marked with the settled digests: the catalog compares with those, also across versions of the transform.
+        return IndexJob(
+            fingerprint=row.fingerprint,
+            quads=msgspec.structs.replace(result.quads, digest=row.quads_digest),
+            text=result.text,
+            text_digest=row.text_digest,
+            fresh=fresh,
+            description=self._jobs.description(row, status),
+            links=result.link_quads,
+            depth=row.depth,
+            host=row.host,
+        )
+
+    def _not_archived(self, waiting: _Waiting) -> None:
+        """Without a fallback the page stays marked as not indexed until it has been read again."""
+        row = waiting.row
+        self.request(row)
+        if waiting.fallback is not None:
+            self._jobs.put([waiting.fallback(row, self._jobs.description(row, _OK))])
+
+
+def archived_page(archive: Archive, row: PageRow, ref: ArchiveRef | None = None) -> Page | None:
+    """The page's last complete version in the archive, or the one at `ref`; None if there is none, or none that can be
+    read."""
+    ref = ref or row.archive
+    if ref is None:
+        return None
+    try:
+        page = archive.get(ref)
+    except ArchiveDamaged:
+        return None
+    return page if isinstance(page, Page) else None

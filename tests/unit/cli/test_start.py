@@ -1,0 +1,44 @@
+"""What a command imports before it answers: looking something up waits neither for parsers nor for a crawler."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+# Packages that take a tenth of a second or more, and ours that bring them along.
+_HEAVY = (
+    "scipy.optimize",
+    "scipy.sparse",
+    "numba",
+    "psycopg",
+    "boto3",
+    "obstore",
+    "quadloom.crawl.session",
+    "quadloom.topical",
+    "quadloom.workers",
+    "quadloom.pipeline",
+    "quadloom.phases.transform",
+    "quadloom.stores.postgres.state",
+    "quadloom.web.app",
+)
+
+
+def imported(statement: str) -> set[str]:
+    code = f"{statement}\nimport sys\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "module", ["quadloom.cli.main", "quadloom.cli.asking.status", "quadloom.cli.asking.search", "quadloom.warehouse"]
+)
+def test_nothing_heavy_is_imported(module: str) -> None:
+    found = imported(f"import {module}")
+    assert [name for name in _HEAVY if name in found] == []
+
+
+def test_help_needs_no_parser_of_options() -> None:
+    found = imported("from quadloom.cli.main import run; run(['--help'])")
+    assert not {"cyclopts", "rich", "msgspec", "quadloom.settings"} & found

@@ -79,6 +79,17 @@ def test_scan_gives_all_in_order_of_writing_over_many_files(files: Files) -> Non
     assert list(files.archive.scan()) == list(zip(refs, records, strict=True))
 
 
+def test_a_file_is_read_as_a_whole(files: Files) -> None:
+    first = files.archive.put([encode(page(1)), encode(page(2))])
+    files.archive.seal()
+    (second,) = files.archive.put([encode(page(3))])
+    files.archive.sync()
+    assert list(files.archive.read_file(first[0].file)) == list(zip(first, (page(1), page(2)), strict=True))
+    assert list(files.archive.read_file(second.file)) == [(second, page(3))]
+    for missing in ("none.warc.gz", "quadloom-00000099.warc.gz", "other/quadloom-00000001.warc.gz", "../secret"):
+        assert list(files.archive.read_file(missing)) == []
+
+
 def test_reopening_keeps_references(files: Files) -> None:
     refs = files.archive.put([encode(page(1))])
     files.archive.sync()

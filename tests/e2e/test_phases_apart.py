@@ -15,7 +15,8 @@ import pytest
 
 from faults.crawling import command, finish, kill_group, start, write_config
 from quadloom.ingest.failpoints import EXIT_CODE
-from quadloom.maintenance.verify import all_pages, is_page
+from quadloom.maintenance.archive_order import all_pages
+from quadloom.maintenance.verify import is_page
 from quadloom.model.phase import Owed
 from quadloom.warehouse import Warehouse
 from quadloom_lab.fakeweb import FakeWeb, FakeWebServer, WebSpec, serve_in_process

@@ -17,7 +17,7 @@ from faults.crawling import (
     wait_for_requests,
     write_config,
 )
-from quadloom.maintenance.verify import all_pages
+from quadloom.maintenance.archive_order import all_pages
 from quadloom.warehouse import Warehouse
 from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
 

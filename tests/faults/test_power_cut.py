@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from faults.power_cut import STRACE, Disk, Operation, record
-from quadloom.maintenance.verify import all_pages
+from quadloom.maintenance.archive_order import all_pages
 from quadloom.model.page import Page
 from quadloom.settings import CrawlSettings, IndexSettings, Settings, StoreSettings
 from quadloom.stores.archive.warc_record import encode, file_header

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
-from quadloom.errors import StoreError
+from quadloom.errors import ArchiveDamaged, StoreError
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.page import Failure, Page
 from quadloom.stores.archive import warc_record
@@ -50,6 +51,11 @@ class MemoryArchive:
     def scan(self) -> Iterator[tuple[ArchiveRef, Page | Failure]]:
         for ref in list(self._refs):
             yield ref, self.get(ref)
+
+    def read_file(self, file: str) -> Iterator[tuple[ArchiveRef, Page | Failure]]:
+        for ref in [ref for ref in self._refs if ref.file == file]:
+            with suppress(ArchiveDamaged):
+                yield ref, self.get(ref)
 
     def seal(self) -> None:
         self._open = ""

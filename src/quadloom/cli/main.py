@@ -104,6 +104,10 @@ _GROUPS = {
             "quadloom.cli.upkeep.maintenance:prune",
             "Remove superseded visits older than index.retention from the archive.",
         ),
+        "lake": (
+            "quadloom.cli.upkeep.lake:lake",
+            "Keep quads, pages, links and findings as Parquet files, and ask them in SQL.",
+        ),
         "contexts": (
             "quadloom.cli.upkeep.contexts:contexts",
             "Keep JSON-LD contexts in a folder instead of fetching them.",

@@ -37,15 +37,7 @@ def on_ray(address: str, workers: int, work: Work[T], *, interrupted: Callable[[
     `address` as in Ray: `auto`, `local`, `ray://host:10001`. When `interrupted` returns True, the actors are asked to
     end.
     """
-    ray = _ray()
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # otherwise a local cluster sends usage statistics
-    try:
-        ray.init(address=address, log_to_driver=False, ignore_reinit_error=True)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        raise StoreUnavailable(
-            f"cannot connect to a Ray cluster at {address}: {error}",
-            hint="start one with `ray start --head`, or use --ray local",
-        ) from None
+    ray = connected(address)
     try:
         kind = ray.remote(max_restarts=-1, max_task_retries=-1, max_concurrency=2, num_cpus=1)(_Actor)
         count = workers or sum(node["Alive"] for node in ray.nodes())
@@ -69,11 +61,21 @@ def _wait(ray: Any, actors: list[Any], tasks: list[Any], interrupted: Callable[[
     return results
 
 
-def _ray() -> Any:
+def connected(address: str) -> Any:
+    """The module `ray`, connected to a cluster; the caller calls its `shutdown`."""
     try:
         import ray
     except ImportError:
         raise SettingsError(
             "--ray needs the package ray, which is not installed", hint="pip install quadloom[ray]"
+        ) from None
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # otherwise a local cluster sends usage statistics
+    options: dict[str, Any] = {"include_dashboard": False} if address == "local" else {}
+    try:
+        ray.init(address=address, log_to_driver=False, ignore_reinit_error=True, **options)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise StoreUnavailable(
+            f"cannot connect to a Ray cluster at {address}: {error}",
+            hint="start one with `ray start --head`, or use --ray local",
         ) from None
     return ray

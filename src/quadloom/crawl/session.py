@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Protocol
 
 import msgspec
@@ -37,12 +38,14 @@ from quadloom.model.event import Event, EventKind
 from quadloom.model.outcome import PageRow, Settlement
 from quadloom.model.phase import ALL_PHASES
 from quadloom.model.wire import Value
+from quadloom.ranking.link_exchange import LinkExchange
 from quadloom.ranking.ranker import PageRanker
 from quadloom.refresh.reschedule import Rescheduler
 from quadloom.refresh.scheduler import RefreshScheduler
 from quadloom.scheduling.scope import Scope
 from quadloom.scheduling.suspects import DATA_KINDS
 from quadloom.settings import Settings
+from quadloom.stores.shards import worker_name
 from quadloom.stores.stores import Stores
 from quadloom.subscriptions.notify import ChangeNotifier
 from quadloom.subscriptions.outgoing import NotificationSender
@@ -345,10 +348,12 @@ class _TopicAccess:
 def page_ranker(stores: Stores, settings: Settings) -> PageRanker:
     """The ranker of a warehouse. Its thread reads the catalog over connections of its own."""
     look = stores.state.with_read_connection
+    shared = settings.cluster.links
     return PageRanker(
         stores.places.links,
         settings.freshness,
         lambda: look(lambda catalog: catalog.of_kinds(sorted(DATA_KINDS))),
         lambda: look(lambda catalog: subscribed_pages(catalog, stores.quads)),
         lambda: look(lambda catalog: PUBLISHED.get(catalog) or []),
+        LinkExchange(Path(shared), worker_name(stores.path)) if shared else None,
     )

@@ -23,7 +23,6 @@ from quadloom.errors import UsageError
 from quadloom.export.description import dataset_description
 from quadloom.export.parquet import write_parquet
 from quadloom.export.selection import PageGraph, Selection, selected_graphs, selected_pages
-from quadloom.stores.archive.warc_record import encode as encode_record
 from quadloom.stores.archive.warc_record import file_header
 from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.protocols.catalog import Catalog
@@ -130,7 +129,7 @@ def dump_archive(
     for row in selected_pages(catalog, selection):
         refs = [visit.archive for visit in reversed(catalog.history(row.fingerprint)) if visit.archive is not None]
         for ref in dict.fromkeys(refs):
-            stream.write(encode_record(archive.get(ref)).member)
+            stream.write(archive.record(ref).member)  # byte for byte, under the record's own id
             records += 1
         pages += 1
         progress(pages)

@@ -13,7 +13,7 @@ and the indexer's thread hand over what they have through its inbox. The order o
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from quadloom.asking.statistics import Statistics
 from quadloom.errors import DiskFull, ShardsLost
@@ -169,9 +169,16 @@ class Ingest:
         """Update what the indexes say about pages whose own statements and words stay as they are."""
         self._jobs.describe(rows)
 
-    def reindex(self, rows: Sequence[PageRow], *, fallback: Fallback | None = None) -> None:
-        """Transform settled pages again from the archive and index them. Returns at once; `step` does the work."""
-        self._reindexing.add(rows, self._clock(), fallback)
+    def reindex(
+        self,
+        rows: Sequence[PageRow],
+        *,
+        fallback: Fallback | None = None,
+        versions: Mapping[int, Page] | None = None,
+    ) -> None:
+        """Transform settled pages again and index them. Returns at once; `step` does the work. `versions`: by
+        fingerprint, what the archive has of these pages; None = it is read from there."""
+        self._reindexing.add(rows, self._clock(), fallback, versions)
 
     def open_backlog(self, *, closed: bool = False) -> None:
         """From now on, also do what others have left for the phases of this process. `closed`: take nothing more."""

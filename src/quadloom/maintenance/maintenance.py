@@ -15,6 +15,7 @@ from quadloom.export.dump import DumpReport, export_to, parse_format
 from quadloom.export.selection import Selection
 from quadloom.ingest.failpoints import Failpoints
 from quadloom.ingest.link_queries import without_links
+from quadloom.maintenance.bulk import Runner
 from quadloom.maintenance.import_ import ImportReport, import_files
 from quadloom.maintenance.rebuild import RebuildReport, check_sources, rebuild
 from quadloom.maintenance.swap import SpooledLedger, commit, discard, write_marks
@@ -36,9 +37,12 @@ class Maintenance:
         self._queries = queries
         self._reopen = reopen
 
-    def verify(self, *, progress: Progress = lambda _pages: None) -> VerifyReport:
-        """Compare archive, quads, text and links with the catalog, page by page."""
-        return verify(self._stores, self._stores.settings, progress=progress)
+    def verify(
+        self, *, progress: Progress = lambda _pages: None, runner: Runner | None = None, resume: bool = False
+    ) -> VerifyReport:
+        """Compare archive, quads, text and links with the catalog, page by page. `runner`: compares the files of the
+        archive in several processes or on several machines. `resume`: go on after an interrupted run."""
+        return verify(self._stores, self._stores.settings, progress=progress, runner=runner, resume=resume)
 
     def export(
         self,

@@ -4,9 +4,8 @@ their place is in `quadloom.maintenance.swap`."""
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -16,10 +15,11 @@ from quadloom.errors import ArchiveDamaged, DiskFull, StoreError, WarehouseLocke
 from quadloom.ingest.failpoints import Failpoints
 from quadloom.ingest.index.indexer import IndexJob
 from quadloom.ingest.ingest import Ingest
+from quadloom.maintenance.archive_order import ArchivedPage, all_pages, pages_by_file
 from quadloom.maintenance.links import LinkRecorder
 from quadloom.maintenance.lost_database import lost_database
 from quadloom.maintenance.swap import SpooledLedger, exchange_folders
-from quadloom.maintenance.verify import all_pages, is_page
+from quadloom.maintenance.verify import is_page
 from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.model.quads import Quads
 from quadloom.phases.index import PAGES
@@ -31,6 +31,7 @@ from quadloom.stores.sqlite.lock import WarehouseLock
 from quadloom.stores.stores import INDEXES, Places, Stores, places_of
 
 _BATCH = 500
+_BATCH_BYTES = 64 << 20
 _NAMED = 1000  # unreadable records that a report names; all are counted
 
 
@@ -131,8 +132,10 @@ def rebuild(
         return _stored_job(stores.quads, row, description)
 
     try:
-        for rows in _batches(row for row in all_pages(stores) if row.quads_digest or row.text_digest):
-            ingest.reindex(rows, fallback=fallback)
+        for batch in _batches(pages_by_file(stores, lambda row: bool(row.quads_digest or row.text_digest))):
+            rows = [item.row for item in batch]
+            versions = {item.row.fingerprint: item.page for item in batch if item.page is not None}
+            ingest.reindex(rows, fallback=fallback, versions=versions)
             ingest.finish_indexing()
             done += len(rows)
             archived += sum(row.archive is not None for row in rows)
@@ -177,8 +180,16 @@ def _stored_job(quads: QuadStore, row: PageRow, description: bytes) -> IndexJob:
     )
 
 
-def _batches(rows: Iterator[PageRow]) -> Iterator[list[PageRow]]:
-    while batch := list(islice(rows, _BATCH)):
+def _batches(items: Iterable[ArchivedPage]) -> Iterator[list[ArchivedPage]]:
+    batch: list[ArchivedPage] = []
+    size = 0
+    for item in items:
+        batch.append(item)
+        size += len(item.page.body) if item.page is not None else 0
+        if len(batch) >= _BATCH or size >= _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
         yield batch
 
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 
 import msgspec
-from xxhash import xxh3_128_digest
+import numpy as np
+import numpy.typing as npt
+from xxhash import xxh3_64_intdigest, xxh3_128_digest
 
 from quadloom.errors import ArchiveDamaged
-from quadloom.ingest.index.reindex import archived_page
+from quadloom.maintenance.archive_order import ArchivedPage, FilePlan, all_pages, pages_apart, pages_in_file
+from quadloom.maintenance.bulk import BulkJob, Runner, TaskJournal, TaskResult
 from quadloom.maintenance.links import StoredLinks, has_links
 from quadloom.maintenance.lost_database import way_out
 from quadloom.model.outcome import PageRow
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
+from quadloom.model.wire import decode, encode
 from quadloom.phases.index import PAGES
 from quadloom.pipeline import PageResult
 from quadloom.settings import Settings
@@ -22,7 +28,8 @@ from quadloom.stores.stores import Stores
 from quadloom.syntaxes.terms import iri
 from quadloom.workers.batch import TransformPool
 
-_BATCH = 500
+JOURNAL = "verify.journal"  # files that an unfinished run has compared
+_MOST = 1000  # differences that the task of one file reports
 
 
 class Drift(msgspec.Struct, frozen=True):
@@ -46,49 +53,160 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def verify(
-    stores: Stores, settings: Settings, *, limit: int = 1000, progress: Callable[[int], None] = lambda _n: None
+    stores: Stores,
+    settings: Settings,
+    *,
+    limit: int = 1000,
+    progress: Callable[[int], None] = lambda _n: None,
+    runner: Runner | None = None,
+    resume: bool = False,
 ) -> VerifyReport:
     """Compare every page's archive records, graph, document, description and links with the catalog. Reads everything,
     writes nothing.
 
-    Archived pages are transformed again, because only that shows whether the graph has what the page says.
+    Archived pages are transformed again, because only that shows whether the graph has what the page says. Files of the
+    archive are read one after another; with a `runner` they are its tasks. `resume`: files that an interrupted run has
+    finished are not read again.
     """
+    plan, names = FilePlan(), _Inventory(stores)
     drifts: list[Drift] = []
-    documents = set(stores.text.ids())
-    described = {line[1 : line.index(">")] for line in stores.quads.match(None, None, None, f"<{PAGES}>")}
-    graphs: set[str] = set()
-    ids: set[str] = set()
-    subjects: set[str] = set()
-    links = StoredLinks(stores.places.links) if has_links(settings) else None
-    pages = 0
-    with TransformPool(settings) as pool:
-        for item in _reprocessed(stores, pool, all_pages(stores)):
-            row, page, result = item.row, item.page, item.result
-            pages += 1
-            graph = row.graph
-            if row.quads_digest:
-                graphs.add(graph)
-            if row.text_digest:
-                ids.add(graph)
-            if row.quads_digest or row.text_digest:
-                subjects.add(graph)
+    pages = checked = 0
+    for row in all_pages(stores):
+        pages += 1
+        plan.note(row)
+        names.add(row)
+        if len(drifts) < limit:
+            drifts.extend(names.drifts(row))
+            if row.archive is None:
+                drifts.extend(_page_drifts(stores, None, _Reprocessed(row, None, None)))
+    checked = pages - plan.expected.total()
+    with closing(TaskJournal(stores.path / JOURNAL, resume=resume)) as journal:
+        for result in _each_file(stores, settings, sorted(plan.expected), journal, runner):
+            found = decode(result.data, _FileResult)
+            plan.found(result.task, found.offsets)
+            drifts.extend(found.drifts[: max(0, limit - len(drifts))])
+            checked += len(found.offsets)
+            progress(checked)
+        links = _stored_links(stores)
+        for item in _reprocessed(settings, pages_apart(stores, plan, lambda _row: True)):
             if len(drifts) < limit:
-                drifts.extend(_archive_drifts(stores, row, page))
-                drifts.extend(_index_drifts(stores, row, result, documents, described))
-                if links is not None and result is not None and _is_indexed(row):
-                    difference = links.difference(row, result.edges)
-                    drifts.extend([Drift("links", row.href, difference)] if difference else [])
-            progress(pages)
-    strays = (graph for graph in stores.quads.graphs() if is_page(graph) and graph not in graphs)
-    drifts.extend(Drift("stray-graph", graph, "in the quad store, but not a graph of any page") for graph in strays)
-    without = sorted(documents - ids)
-    drifts.extend(Drift("stray-document", id_, "in the text index, but not a document of any page") for id_ in without)
-    unknown = sorted(described - subjects)
-    drifts.extend(
-        Drift("stray-description", subject, f"described in {PAGES}, but the catalog has no such page")
-        for subject in unknown
-    )
+                drifts.extend(_page_drifts(stores, links, item))
+            progress(checked := checked + 1)
+        drifts.extend(names.strays())
+        journal.finish()
     return VerifyReport(pages=pages, drifts=tuple(drifts[:limit]), advice=_advice(stores, pages, drifts))
+
+
+def _each_file(
+    stores: Stores, settings: Settings, files: Sequence[str], journal: TaskJournal, runner: Runner | None
+) -> Iterator[TaskResult]:
+    yield from (TaskResult(file, journal.done[file]) for file in files if file in journal.done)
+    left = [file for file in files if file not in journal.done]
+    if runner is None or len(left) < 2:
+        links = _stored_links(stores) if left else None
+        results: Iterator[TaskResult] = (TaskResult(file, encode(_compare(stores, links, file))) for file in left)
+    else:
+        results = runner(BulkJob("verify", str(stores.path.absolute()), settings), left)
+    for result in results:
+        journal.add(result)
+        yield result
+
+
+class _FileResult(msgspec.Struct, frozen=True):
+    """`offsets`: of the records that are the current version of a page."""
+
+    offsets: list[int]
+    drifts: tuple[Drift, ...]
+
+
+def verify_file(stores: Stores, file: str, _argument: bytes) -> bytes:
+    """The task of one file of the archive: its pages against their graphs. Returns an encoded `_FileResult`."""
+    return encode(_compare(stores, _links_of_process(stores), file))
+
+
+def _compare(stores: Stores, links: StoredLinks | None, file: str) -> _FileResult:
+    offsets: list[int] = []
+    drifts: list[Drift] = []
+    for item in _reprocessed(stores.settings, pages_in_file(stores, file)):
+        assert item.row.archive is not None
+        offsets.append(item.row.archive.offset)
+        if len(drifts) < _MOST:
+            drifts.extend(_page_drifts(stores, links, item))
+    return _FileResult(offsets, tuple(drifts))
+
+
+_links_counted: dict[int, StoredLinks | None] = {}  # by the identity of open stores
+
+
+def _links_of_process(stores: Stores) -> StoredLinks | None:
+    """Counted once in a process that does many tasks with the same stores."""
+    key = id(stores)
+    if key not in _links_counted:
+        _links_counted.clear()
+        _links_counted[key] = _stored_links(stores)
+    return _links_counted[key]
+
+
+class _Inventory:
+    """What the indexes hold and what the catalog says they should, as 64-bit hashes of names: eight bytes each."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+        self._documents = _hashes(stores.text.ids())
+        self._described = _hashes(_subjects(stores))
+        self._graphs, self._ids, self._subjects = array("Q"), array("Q"), array("Q")
+
+    def add(self, row: PageRow) -> None:
+        name = _hash(row.graph)
+        if row.quads_digest:
+            self._graphs.append(name)
+        if row.text_digest:
+            self._ids.append(name)
+        if row.quads_digest or row.text_digest:
+            self._subjects.append(name)
+
+    def drifts(self, row: PageRow) -> Iterator[Drift]:
+        """What can be said about a page without its content."""
+        graph = row.graph
+        if not _is_indexed(row):
+            yield Drift("unindexed", row.href, "settled but not indexed yet; the next crawl replays it")
+            return
+        if row.text_digest and not _has(self._documents, graph):
+            yield Drift("text", graph, "the document is missing from the text index")
+        is_indexed = bool(row.quads_digest or row.text_digest)
+        if is_indexed and not _has(self._described, graph) and iri(graph) is not None:
+            yield Drift("description", graph, f"the page is not described in {PAGES}")
+
+    def strays(self) -> Iterator[Drift]:
+        """What is in an index, but of no page."""
+        graphs, ids, subjects = (np.unique(np.array(of, np.uint64)) for of in (self._graphs, self._ids, self._subjects))
+        for graph in self._stores.quads.graphs():
+            if is_page(graph) and not _has(graphs, graph):
+                yield Drift("stray-graph", graph, "in the quad store, but not a graph of any page")
+        if len(np.setdiff1d(self._documents, ids, assume_unique=True)):
+            for id_ in sorted(id_ for id_ in self._stores.text.ids() if not _has(ids, id_)):
+                yield Drift("stray-document", id_, "in the text index, but not a document of any page")
+        if len(np.setdiff1d(self._described, subjects, assume_unique=True)):
+            for subject in sorted({name for name in _subjects(self._stores) if not _has(subjects, name)}):
+                yield Drift("stray-description", subject, f"described in {PAGES}, but the catalog has no such page")
+
+
+def _subjects(stores: Stores) -> Iterator[str]:
+    return (line[1 : line.index(">")] for line in stores.quads.match(None, None, None, f"<{PAGES}>"))
+
+
+def _hash(name: str) -> int:
+    return xxh3_64_intdigest(name.encode())
+
+
+def _hashes(names: Iterable[str]) -> npt.NDArray[np.uint64]:
+    return np.unique(np.fromiter(map(_hash, names), np.uint64))
+
+
+def _has(hashes: npt.NDArray[np.uint64], name: str) -> bool:
+    wanted = np.uint64(_hash(name))
+    place = int(np.searchsorted(hashes, wanted))
+    return place < len(hashes) and bool(hashes[place] == wanted)
 
 
 def _advice(stores: Stores, pages: int, drifts: Sequence[Drift]) -> str:
@@ -117,13 +235,6 @@ def _advice(stores: Stores, pages: int, drifts: Sequence[Drift]) -> str:
     return f"{restore} if there is one; then, {again}" if "archive" in found else again
 
 
-def all_pages(stores: Stores) -> Iterator[PageRow]:
-    after = -(1 << 63)
-    while rows := stores.catalog.scan(after=after, limit=_BATCH):
-        yield from rows
-        after = rows[-1].fingerprint
-
-
 class _Reprocessed(msgspec.Struct, frozen=True):
     """A page transformed again; `result` is None if it has no readable copy or is quarantined."""
 
@@ -132,17 +243,32 @@ class _Reprocessed(msgspec.Struct, frozen=True):
     result: PageResult | None
 
 
-def _reprocessed(stores: Stores, pool: TransformPool, rows: Iterable[PageRow]) -> Iterator[_Reprocessed]:
-    with_pages = ((row, archived_page(stores.archive, row)) for row in rows)
-    for (row, page), done in pool.each(with_pages, _task):
-        yield _Reprocessed(row, page, done.answer.result if done is not None and done.answer is not None else None)
+def _reprocessed(settings: Settings, items: Iterable[ArchivedPage]) -> Iterator[_Reprocessed]:
+    with TransformPool(settings) as pool:
+        for item, done in pool.each(items, _task):
+            result = done.answer.result if done is not None and done.answer is not None else None
+            yield _Reprocessed(item.row, item.page, result)
 
 
-def _task(item: tuple[PageRow, Page | None]) -> tuple[Visit, Page] | None:
-    row, page = item
+def _task(item: ArchivedPage) -> tuple[Visit, Page] | None:
+    row, page = item.row, item.page
     if page is None or row.kind == "quarantined":
         return None
     return Visit(row.href, row.key, row.host, row.fingerprint, row.depth, known=True), page
+
+
+def _stored_links(stores: Stores) -> StoredLinks | None:
+    return StoredLinks(stores.places.links) if has_links(stores.settings) else None
+
+
+def _page_drifts(stores: Stores, links: StoredLinks | None, item: _Reprocessed) -> Iterator[Drift]:
+    row, result = item.row, item.result
+    yield from _archive_drifts(stores, row, item.page)
+    yield from _graph_drifts(stores, row, result)
+    if links is not None and result is not None and _is_indexed(row):
+        difference = links.difference(row, result.edges)
+        if difference:
+            yield Drift("links", row.href, difference)
 
 
 def _archive_drifts(stores: Stores, row: PageRow, page: Page | None) -> Iterator[Drift]:
@@ -161,21 +287,12 @@ def _archive_drifts(stores: Stores, row: PageRow, page: Page | None) -> Iterator
         yield Drift("archive", row.href, f"{place} has another body than the page that was fetched")
 
 
-def _index_drifts(
-    stores: Stores, row: PageRow, result: PageResult | None, documents: set[str], described: set[str]
-) -> Iterator[Drift]:
-    graph = row.graph
-    if not _is_indexed(row):
-        yield Drift("unindexed", row.href, "settled but not indexed yet; the next crawl replays it")
-        return
-    if row.quads_digest:
+def _graph_drifts(stores: Stores, row: PageRow, result: PageResult | None) -> Iterator[Drift]:
+    if row.quads_digest and _is_indexed(row):
+        graph = row.graph
         missing = stores.quads.difference(result.quads) if result else not stores.quads.graph(graph)
         if missing:
             yield Drift("quads", graph, "the graph differs from what the page says")
-    if row.text_digest and graph not in documents:
-        yield Drift("text", graph, "the document is missing from the text index")
-    if (row.quads_digest or row.text_digest) and graph not in described and iri(graph) is not None:
-        yield Drift("description", graph, f"the page is not described in {PAGES}")
 
 
 def _is_indexed(row: PageRow) -> bool:

@@ -32,6 +32,7 @@ import scipy  # its parts load on first use: half a second that most commands ne
 from quadloom.errors import StoreError
 from quadloom.model.link import LinkKind
 from quadloom.process.durable import make_folder, sync, sync_tree
+from quadloom.ranking.link_exchange import SEGMENTS, LinkExchange, Segment, in_order_of_writing
 from quadloom.ranking.link_slices import FileSlices, row_chunks, slice_width, write_slices
 
 RECORD = np.dtype([("source", "<i8"), ("target", "<i8"), ("kind", "u1")])
@@ -61,8 +62,16 @@ class Manifest(msgspec.Struct, frozen=True):
 class LinkMatrix:
     """One process writes; others may open the same directory and see the last generation."""
 
-    def __init__(self, directory: Path, *, segment_bytes: int = 64 << 20, links_at_once: int = 4_000_000) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        segment_bytes: int = 64 << 20,
+        links_at_once: int = 4_000_000,
+        exchange: LinkExchange | None = None,
+    ) -> None:
         self.directory = directory
+        self._exchange = exchange
         self._segment_bytes = segment_bytes
         self._links_at_once = links_at_once
         self._segment: BinaryIO | None = None
@@ -108,11 +117,23 @@ class LinkMatrix:
         """Merge new records into the matrix and remove old generations. Cheap if nothing is new."""
         if self._segment is not None:
             self._segment.flush()
+        merged = dict(self.manifest.merged)
+        waiting: list[Records] = []  # of several segments: each merge writes the whole matrix
         for name, position, records in self._unmerged():
-            merged = {**self.manifest.merged, name: position}
-            self._merge(records, merged)
+            merged[name] = position
+            waiting.append(records)
+            if sum(map(len, waiting)) >= self._links_at_once:
+                self._merge(np.concatenate(waiting), dict(merged))
+                waiting.clear()
+        if waiting:
+            self._merge(np.concatenate(waiting), merged)
         self._remove_old()
         return self.manifest
+
+    def publish(self) -> None:
+        """Copy the records that are on disk to where other workers find them, if links are exchanged."""
+        if self._exchange is not None:
+            self._exchange.publish(self._segments())
 
     def csr(self) -> scipy.sparse.csr_array:
         """Row i holds the out-links of page i, all with weight 1. Link targets are memory-mapped."""
@@ -150,7 +171,11 @@ class LinkMatrix:
     # Segments
 
     def _segments(self) -> list[Path]:
-        return sorted(self.directory.glob("*.edges"))
+        return sorted(self.directory.glob(SEGMENTS))
+
+    def _all_segments(self) -> list[Segment]:
+        own = [Segment(path.name, path) for path in self._segments()]
+        return own if self._exchange is None else in_order_of_writing([*own, *self._exchange.received()])
 
     def _next_segment(self) -> None:
         self.close()
@@ -160,14 +185,15 @@ class LinkMatrix:
 
     def _unmerged(self) -> Iterator[tuple[str, int, Records]]:
         """Yield (segment, bytes merged after this part, records) in the order of writing."""
-        for path in self._segments():
-            position = self.manifest.merged.get(path.name, 0)
+        done = self.manifest.merged
+        for name, path in self._all_segments():
+            position = done.get(name, 0)
             whole = path.stat().st_size // RECORD.itemsize * RECORD.itemsize
             while position < whole:
                 count = min((whole - position) // RECORD.itemsize, self._links_at_once)
                 records = np.fromfile(path, dtype=RECORD, count=count, offset=position)
                 position += len(records) * RECORD.itemsize
-                yield path.name, position, records
+                yield name, position, records
 
     # The matrix
 

@@ -15,17 +15,22 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from quadloom.errors import StoreError
 from quadloom.model.subscription import Subscription, personalization
 from quadloom.model.url import fingerprint
 from quadloom.process.threads import start
+from quadloom.ranking.link_exchange import LinkExchange
 from quadloom.ranking.link_matrix import LinkMatrix, packed_records
+from quadloom.ranking.link_slices import FileSlices
 from quadloom.ranking.opic import Opic
 from quadloom.ranking.page_ranks import Fingerprints, Mask, PageRank, PageRanks, Vector
+from quadloom.ranking.sweeps import Csr
 from quadloom.ranking.usefulness import RankVectors, promoted, rank, weights
 from quadloom.settings import FreshnessSettings, length_of
 
@@ -35,6 +40,7 @@ _OPIC_EVERY = 2.0  # seconds
 _OPIC_BACKLOG = 200_000  # pages that wait for OPIC; beyond, the oldest are left to the next fixpoint
 _OPIC_BATCH = 500
 _LEAST, _MOST = 0.01, 100.0  # bounds of an OPIC estimate
+_LINK_BYTES = 9  # of a link in memory: its target, its weight, and its word in a slice
 _TOLERANCE = 1e-6  # of a fixpoint: weights are estimates, and each further digit costs a fifth more sweeps
 
 
@@ -44,7 +50,7 @@ class PageRanker:
     `structured` returns the fingerprints of pages with structured data, `subscriptions` all subscriptions, `published`
     the URLs that site owners announced; the ranking thread calls them. The crawl's thread calls `append`, `flush`,
     `weigh`, `take_moved`, `prefer`, `start` and `close`; the ranking thread (or a test) calls `recompute` and
-    `estimate_new`.
+    `estimate_new`. `exchange`: rank by the links that all workers have seen.
     """
 
     def __init__(
@@ -54,6 +60,7 @@ class PageRanker:
         structured: Callable[[], Sequence[int]],
         subscriptions: Callable[[], Sequence[Subscription]],
         published: Callable[[], Sequence[str]] = lambda: (),
+        exchange: LinkExchange | None = None,
     ) -> None:
         self._directory = directory
         self._freshness = freshness
@@ -61,7 +68,7 @@ class PageRanker:
         self._subscriptions = subscriptions
         self._published = published
         self._segments = LinkMatrix(directory)  # only appended to
-        self._matrix = LinkMatrix(directory)  # only merged and read
+        self._matrix = LinkMatrix(directory, exchange=exchange)  # only merged and read
         self._appending = threading.Lock()
         self._pending: list[tuple[int, bytes]] = []
         self._flushed_at = time.monotonic()
@@ -154,6 +161,8 @@ class PageRanker:
         with self._appending:
             self._segments.sync()
         self._read.clear()
+        with suppress(StoreError):  # the shared directory is away: the links it has wait for the next time
+            self._matrix.publish()
         self._matrix.rebuild()
         pages = self._matrix.manifest.pages
         if not pages:
@@ -163,9 +172,9 @@ class PageRanker:
         ids = self._matrix.ids(np.fromiter(self._structured(), dtype=np.int64))
         structured[ids[ids >= 0]] = True
         wanted = self._subscribed()
-        csr = self._matrix.csr()
+        links = self._links()
         self._last = rank(
-            csr,
+            links,
             structured,
             variant=self._freshness.usefulness,
             damping=self._freshness.damping,
@@ -175,10 +184,17 @@ class PageRanker:
             start=self._last,
         )
         # The matrix cannot tell a page without links from one that was not read; such pages are rare.
-        read = (np.diff(csr.indptr) > 0) | structured
+        degrees = links.outdegree if isinstance(links, FileSlices) else np.diff(links.indptr)
+        read = (degrees > 0) | structured
         self._publish(np.array(fingerprints), self._last, structured, read, wanted)
         self._opic.start(self._last.importance, now / self._unit)
         self._fresh = {}
+
+    def _links(self) -> Csr | FileSlices:
+        """The matrix in memory, or slices on disk if it would take more than `freshness.importance_memory`."""
+        if self._matrix.manifest.links * _LINK_BYTES > self._freshness.importance_memory:
+            return self._matrix.slices()
+        return self._matrix.csr()
 
     def _publish(
         self,

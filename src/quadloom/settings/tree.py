@@ -255,6 +255,11 @@ class FreshnessSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         "180d"
     )
     importance_every: Annotated[Length, _doc("time between two computations of importance")] = "1h"
+    importance_memory: Annotated[
+        Bytes,
+        _doc("memory for the link matrix; a larger one is read from disk in slices (with numba: `quadloom[fast]`)"),
+        _FROM_1,
+    ] = 4 * 1024 * 1024 * 1024
     damping: Annotated[float, _doc("damping factor of importance"), _SHARE] = 0.85
     dangling: Annotated[
         Literal["normalize", "personalize"],
@@ -413,6 +418,10 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         str, _doc("tantivy:, tantivy:///folder on another disk, or postgresql: for the frontier's database")
     ] = "tantivy:"
     links: Annotated[str, _doc("folder of the links between pages, on another disk; empty = in the warehouse")] = ""
+    lake: Annotated[
+        str,
+        _doc("Parquet files of `quadloom lake`: a directory or s3://bucket/prefix; empty = `lake` in the warehouse"),
+    ] = ""
     directories: Annotated[list[str], _doc("more directories (disks) for archive files, used in turn")] = []
     spool: Annotated[
         str,
@@ -465,6 +474,10 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         Seconds, _doc("seconds after a worker's last heartbeat until others take over its shards"), _ABOVE_0
     ] = 90.0
     heartbeat: Annotated[Seconds, _doc("seconds between two heartbeats of a worker"), _ABOVE_0] = 10.0
+    links: Annotated[
+        str,
+        _doc("directory that all workers share: importance from the links of all; empty = of the links a worker saw"),
+    ] = ""
 
 
 class WebSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from quadloom.crawl.session import CrawlSession
 from quadloom.errors import UsageError, WarehouseLocked
-from quadloom.maintenance.verify import all_pages, is_page
+from quadloom.maintenance.archive_order import all_pages
+from quadloom.maintenance.verify import is_page
 from quadloom.model.phase import Owed, PhaseName
 from quadloom.settings import PolitenessSettings
 from quadloom.warehouse import Warehouse

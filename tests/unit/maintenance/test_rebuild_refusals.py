@@ -11,7 +11,7 @@ import pytest
 from quadloom.cli.main import run
 from quadloom.errors import StoreError, WarehouseLocked
 from quadloom.maintenance import maintenance, swap
-from quadloom.maintenance.verify import all_pages
+from quadloom.maintenance.archive_order import all_pages
 from quadloom.model.page import Page
 from quadloom.model.quads import Quads
 from quadloom.phases.index import PAGES

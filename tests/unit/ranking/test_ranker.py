@@ -201,3 +201,21 @@ def test_others_see_links_while_the_crawl_goes_on(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("quadloom.ranking.ranker._FLUSH_SECONDS", 0.0)
     ranking.append(KEYS[2], packed(0))
     assert sum(file.stat().st_size for file in tmp_path.glob("*.edges"))
+
+
+def test_a_matrix_beyond_its_memory_is_read_from_slices_and_ranks_the_same(tmp_path: Path) -> None:
+    chance = np.random.default_rng(6)
+    links = {n: sorted({int(m) for m in chance.integers(0, 40, 5)} - {n}) for n in range(35)}
+    found = []
+    for name, memory in (("memory", 1 << 30), ("disk", 100)):
+        settings = FreshnessSettings(importance_memory=memory)
+        ranking = PageRanker(tmp_path / name, settings, lambda: KEYS[3:6], lambda: ())
+        for source, targets in links.items():
+            ranking.append(KEYS[source], packed(*targets))
+        ranking.flush()
+        ranking.recompute(NOW)
+        assert bool(list((tmp_path / name).glob("matrix-*/packed-*"))) == (name == "disk")
+        found.append(weigh(ranking, KEYS))
+        ranking.close()
+    in_memory, on_disk = found
+    assert on_disk == pytest.approx(in_memory, rel=1e-4)

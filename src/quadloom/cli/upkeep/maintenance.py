@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Annotated
 
@@ -11,19 +12,33 @@ from cyclopts import Parameter
 from quadloom.cli.progress import Progress, known_pages, waiting
 from quadloom.cli.session import Session, session
 from quadloom.maintenance import prune as pruning
+from quadloom.maintenance.bulk import Runner, in_processes
 from quadloom.stores.backends import exists
 from quadloom.warehouse import Warehouse
 
 
-def verify() -> int:
-    """Compare archive, quads, text and links with the catalog, page by page. Exit code 1 if they differ."""
+def verify(*, workers: int = 0, ray: str | None = None, resume: Annotated[bool, Parameter(negative="")] = False) -> int:
+    """Compare archive, quads, text and links with the catalog, page by page. Exit code 1 if they differ.
+
+    Files of the archive are read one after another, each as a whole; several are compared at the same time.
+
+    Parameters
+    ----------
+    workers
+        processes that compare files of the archive [default: one per core]
+    ray
+        address of a Ray cluster (auto, local, ray://host:10001) whose machines compare the files
+    resume
+        go on after an interrupted run: do not read the files again that it has compared
+    """
     s = session()
+    runner = runner_of(s, workers, ray)
     opened = Warehouse.open if exists(s.warehouse, s.settings) else Warehouse.read  # which refuses what is not there
     with (
         opened(s.warehouse, settings=s.settings) as warehouse,
         Progress(s, "verify", total=known_pages(warehouse)) as progress,
     ):
-        result = warehouse.maintenance.verify(progress=progress.show)
+        result = warehouse.maintenance.verify(progress=progress.show, runner=runner, resume=resume)
     if s.json:
         s.emit({"ok": result.ok, "pages": result.pages, "drift": list(result.drifts), "advice": result.advice})
     else:
@@ -33,6 +48,15 @@ def verify() -> int:
         if result.advice:
             s.say(f"hint: {result.advice}")
     return 0 if result.ok else 1
+
+
+def runner_of(s: Session, workers: int, ray: str | None) -> Runner:
+    """What does bulk work: processes of this machine, 0 = one per core, or a Ray cluster."""
+    if ray is None:
+        return in_processes(workers or s.settings.crawl.workers or os.cpu_count() or 1)
+    from quadloom.cluster.ray_tasks import on_ray_tasks
+
+    return on_ray_tasks(ray, s.settings)
 
 
 def rebuild(*, partial: Annotated[bool, Parameter(negative="")] = False, links: bool = True) -> int:

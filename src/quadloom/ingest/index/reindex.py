@@ -10,7 +10,7 @@ A page that the archive does not have (its site forbids archiving, or the record
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -41,6 +41,12 @@ _OK = 200  # status of a version that was indexed
 class _Waiting(msgspec.Struct, frozen=True):
     row: PageRow
     fallback: Fallback | None
+    versions: Mapping[int, Page] | None = None
+
+    def page(self, archive: Archive) -> Page | None:
+        """What the archive has of the page."""
+        row = self.row
+        return archived_page(archive, row) if self.versions is None else self.versions.get(row.fingerprint)
 
 
 class Reindexing:
@@ -77,11 +83,18 @@ class Reindexing:
     def missing(self) -> frozenset[int]:
         return frozenset(self._missing)
 
-    def add(self, rows: Sequence[PageRow], now: float, fallback: Fallback | None) -> None:
+    def add(
+        self,
+        rows: Sequence[PageRow],
+        now: float,
+        fallback: Fallback | None,
+        versions: Mapping[int, Page] | None = None,
+    ) -> None:
+        """`versions`: by fingerprint, what the archive has of these pages; None = read it from there."""
         if rows:
             self._ledger.reprocessed(now)
             self._jobs.reprocessed(now)
-            self.waiting.extend(_Waiting(row, fallback) for row in rows)
+            self.waiting.extend(_Waiting(row, fallback, versions) for row in rows)
 
     def hand_out(self, pool: LazyPool, room: int) -> None:
         """Give as many pages to the workers as they have room for."""
@@ -95,7 +108,7 @@ class Reindexing:
             if spooled is not None:
                 self._put(waiting, spooled, row.status)
                 continue
-            page = archived_page(self._archive, row)
+            page = waiting.page(self._archive)
             if page is None or row.kind == "quarantined":
                 self._not_archived(waiting)
                 continue

@@ -40,7 +40,8 @@ from quadloom.process.durable import make_folder, sync
 from quadloom.stores.archive import warc_record
 from quadloom.stores.archive.s3_bucket import RecordCache, S3Bucket
 from quadloom.stores.archive.s3_tails import Tails, bytes_of, tails_in
-from quadloom.stores.archive.warc import WarcArchive, member_at, members, record_bytes
+from quadloom.stores.archive.warc import WarcArchive
+from quadloom.stores.archive.warc_members import member_at, members, readable_records, record_bytes
 from quadloom.stores.protocols.archive import ArchiveRecord, DiskState
 
 _FILE = re.compile(r"(?P<writer>[A-Za-z0-9][A-Za-z0-9_-]{0,63})/(?P<name>quadloom-\d{8}\.warc\.gz)")
@@ -166,6 +167,14 @@ class S3Archive:
                     record = warc_record.parse(member.data, f"{file}:{member.offset}")
                     if record is not None:
                         yield ArchiveRef(file, member.offset, member.length), record
+
+    def read_file(self, file: str) -> Iterator[tuple[ArchiveRef, Page | Failure]]:
+        """One download instead of a request for each record."""
+        if _FILE.fullmatch(file) is None:
+            return
+        with self._as_path(file) as path:
+            if path.exists():
+                yield from readable_records(path, file)
 
     def files(self) -> dict[str, int]:
         found = {file: size - self._header(file) for file, size in _whole(self._bucket.files()).items()}

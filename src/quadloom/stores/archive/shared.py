@@ -58,6 +58,12 @@ class SharedWarcArchive:
             for ref, page in self._of(writer).scan():
                 yield _named(writer, ref), page
 
+    def read_file(self, file: str) -> Iterator[tuple[ArchiveRef, Page | Failure]]:
+        writer, _, name = file.partition("/")
+        if _WRITER.fullmatch(writer):
+            for ref, page in self._of(writer).read_file(name):
+                yield _named(writer, ref), page
+
     def files(self) -> dict[str, int]:
         return {
             f"{writer}/{name}": size for writer in self._writers() for name, size in self._of(writer).files().items()

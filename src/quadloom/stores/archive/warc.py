@@ -16,16 +16,12 @@ that is missing later can be named, and its numbers are not used again.
 from __future__ import annotations
 
 import errno
-import mmap
 import os
 import re
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
-
-from isal import isal_zlib
 
 from quadloom.errors import StoreError
 from quadloom.model.outcome import ArchiveRef
@@ -40,11 +36,11 @@ from quadloom.stores.archive.disks import (
     refusal,
     write_directories,
 )
+from quadloom.stores.archive.warc_members import end_of_records, members, readable_records, record_bytes
 from quadloom.stores.protocols.archive import ArchiveRecord, DiskState
 
 _NAME = re.compile(r"quadloom-(\d{8})\.warc\.gz(\.open)?")
 _OPEN = ".open"
-_STEP = 1 << 16
 MISSING_FILE = "the file is missing"
 
 
@@ -231,6 +227,13 @@ class WarcArchive:
                 if record is not None:
                     yield ArchiveRef(name, member.offset, member.length), record
 
+    def read_file(self, file: str) -> Iterator[tuple[ArchiveRef, Page | Failure]]:
+        if file not in self._paths or not self._paths[file].exists():
+            self._list()
+        path = self._paths.get(file)
+        if path is not None:
+            yield from readable_records(path, file)
+
     def files(self) -> dict[str, int]:
         self._list()
         ended = sorted(name for name, path in self._paths.items() if path.suffix != _OPEN)
@@ -339,68 +342,6 @@ def _place(ref: ArchiveRef) -> str:
     return f"{ref.file}:{ref.offset}"
 
 
-def record_bytes(path: Path) -> int:
-    """Bytes of the file without the `warcinfo` record at its beginning."""
-    size = path.stat().st_size
-    if size == 0:
-        return 0
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        first = member_at(data, 0)
-        return size - first[0] if first is not None else size
-
-
-class WarcMember(NamedTuple):
-    """A whole record of a file: its place there, and its bytes unpacked."""
-
-    offset: int
-    length: int
-    data: bytes
-
-
-def members(path: Path) -> Iterator[WarcMember]:
-    """Each whole record. Ends without an error at a torn last record; raises `ArchiveDamaged` for one before others."""
-    if path.stat().st_size == 0:
-        return
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        offset = 0
-        while offset < len(data):
-            found = member_at(data, offset)
-            if found is None:
-                later = _next_record(data, offset + 1)
-                if later is None:
-                    return
-                raise warc_record.damaged(f"{path.name}:{offset}", f"the next readable record is at {later}")
-            length, unpacked = found
-            yield WarcMember(offset, length, unpacked)
-            offset += length
-
-
-def member_at(data: mmap.mmap | bytes, offset: int) -> tuple[int, bytes] | None:
-    """Length and unpacked bytes of the record at `offset`; None = there is no whole record."""
-    unpacker = isal_zlib.decompressobj(31)
-    parts: list[bytes] = []
-    size, position = 0, offset
-    try:
-        while not unpacker.eof and position < len(data) and size <= warc_record.MAX_MEMBER_BYTES:
-            piece = data[position : position + _STEP]
-            position += len(piece)
-            parts.append(unpacker.decompress(piece))
-            size += len(parts[-1])
-    except warc_record.UnpackError:
-        return None
-    if not unpacker.eof or not parts[0].startswith(b"WARC/1."):
-        return None
-    return position - len(unpacker.unused_data) - offset, b"".join(parts)
-
-
-def _next_record(data: mmap.mmap, start: int) -> int | None:
-    while (start := data.find(b"\x1f\x8b\x08", start)) >= 0:
-        if member_at(data, start) is not None:
-            return start
-        start += 1
-    return None
-
-
 def _close_file(path: Path, *, keep: bool) -> Path:
     """Give a file its final name, or remove it if it has no whole record."""
     final = path.with_name(path.name.removesuffix(_OPEN))
@@ -416,24 +357,7 @@ def _recover(directory: Path) -> None:
     """End the files that a crash has left open, after their last whole record."""
     for path in sorted(directory.glob(f"*{_OPEN}")):
         if _NAME.fullmatch(path.name):
-            end = _end_of_records(path)
+            end = end_of_records(path)
             os.truncate(path, end)
             sync(path)
             _close_file(path, keep=end > 0)
-
-
-def _end_of_records(path: Path) -> int:
-    """Where the last whole record of a file ends. A power cut may lose the first of two writes that were not synced and
-    keep the second: what is damaged before a whole record stays, since that record may be acknowledged."""
-    if path.stat().st_size == 0:
-        return 0
-    end = 0
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        offset: int | None = 0
-        while offset is not None:
-            found = member_at(data, offset)
-            if found is not None:
-                offset = end = offset + found[0]
-            else:
-                offset = _next_record(data, offset + 1)
-    return end

@@ -56,6 +56,11 @@ class Archive(Protocol):
         error."""
         ...
 
+    def read_file(self, file: str) -> Iterator[tuple[ArchiveRef, Page | Failure]]:
+        """All records of one file in their order, read as a whole: for work on most pages of an archive. Records that
+        cannot be read are left out (`get` gives the reason), and a missing file has none."""
+        ...
+
     def record(self, ref: ArchiveRef) -> ArchiveRecord:
         """The record byte for byte, ready to be put again. Raises `ArchiveDamaged` if `get` would."""
         ...

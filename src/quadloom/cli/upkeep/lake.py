@@ -1,0 +1,104 @@
+"""`quadloom lake`: the warehouse as Parquet files, and SQL over them."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from typing import Literal
+
+from cyclopts import App
+
+from quadloom.cli.progress import Progress, known_pages
+from quadloom.cli.session import Session, session
+from quadloom.cli.upkeep.maintenance import runner_of
+from quadloom.maintenance.lake.place import place_of
+from quadloom.maintenance.lake.query import LakeAnswer, ask, views
+from quadloom.maintenance.lake.sync import sync as sync_lake
+from quadloom.warehouse import Warehouse
+
+lake = App(name="lake")
+_SHOWN = 1000
+
+
+@lake.command
+def sync(place: str = "", *, parts: int = 0, workers: int = 0, ray: str | None = None) -> None:
+    """Write what has changed since the last sync: quads, pages, links and findings as Parquet files.
+
+    A crawl may run meanwhile. If sync is killed, the next one continues.
+
+    Parameters
+    ----------
+    place
+        directory or s3://bucket/prefix [default: stores.lake, or the folder lake in the warehouse]
+    parts
+        number of parts of a new lake, a divisor of 256: each is written by one process [default: 16; 1 if small]
+    workers
+        processes [default: one per core]
+    ray
+        address of a Ray cluster (auto, local, ray://host:10001) whose machines write the parts
+    """
+    s = session()
+    runner = runner_of(s, workers, ray)
+    with (
+        Warehouse.read(s.warehouse, settings=s.settings) as warehouse,
+        Progress(s, "lake sync", total=known_pages(warehouse)) as progress,
+    ):
+        report = sync_lake(warehouse.stores, place, parts=parts, runner=runner, progress=progress.show)
+    if s.json:
+        s.emit(report)
+        return
+    s.say(f"{report.written} pages written, {report.removed} removed; {report.files} files, {report.bytes} bytes")
+    s.table(["table", "rows"], list(report.rows.items()))
+
+
+@lake.command
+def query(sql: str, *, place: str = "", format: Literal["", "csv", "json"] = "", limit: int = _SHOWN) -> None:
+    """Answer a question in SQL (DuckDB) over the tables quads, pages, links and findings.
+
+    Parameters
+    ----------
+    sql
+        the question; `-` reads it from standard input
+    place
+        directory or s3://bucket/prefix of the lake [default: stores.lake, or the folder lake in the warehouse]
+    format
+        csv or json [default: a table]
+    limit
+        most rows, 0 = all
+    """
+    s = session()
+    text = sys.stdin.read() if sql == "-" else sql
+    _print(s, ask(place_of(s.warehouse, s.settings, place), text, limit=limit), format or ("json" if s.json else ""))
+
+
+@lake.command(name="views")
+def print_views(*, place: str = "") -> None:
+    """Print SQL that defines the tables in any DuckDB: `quadloom lake views > views.sql`, in the lake's directory.
+
+    Parameters
+    ----------
+    place
+        directory of the lake [default: stores.lake, or the folder lake in the warehouse]
+    """
+    s = session()
+    s.write(views(place_of(s.warehouse, s.settings, place)).rstrip())
+
+
+def _print(s: Session, answer: LakeAnswer, format: str) -> None:
+    if format == "json":
+        s.emit([dict(zip(answer.columns, map(_plain, row), strict=True)) for row in answer.rows])
+    elif format == "csv":
+        writer = csv.writer(sys.stdout)
+        writer.writerow(answer.columns)
+        writer.writerows(answer.rows)
+    else:
+        s.table(list(answer.columns), [["" if value is None else value for value in row] for row in answer.rows])
+
+
+def _plain(value: object) -> object:
+    """As JSON can hold it."""
+    if isinstance(value, dict):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)

@@ -1,0 +1,68 @@
+"""Bulk work as Ray tasks: Ray chooses a machine for each, and runs it again elsewhere if that machine dies."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from quadloom.cluster.ray_workers import connected
+from quadloom.errors import SettingsError, StoreError
+from quadloom.maintenance.bulk import BulkJob, Runner, TaskResult, perform
+from quadloom.model.wire import decode, encode
+from quadloom.settings import Settings
+
+_LOCAL = "local"
+_RETRIES = 3
+
+
+def on_ray_tasks(address: str, settings: Settings) -> Runner:
+    """A runner that does the tasks of a job on a Ray cluster. `address` as in Ray: `auto`, `local`, `ray://host:10001`.
+
+    Raises `SettingsError` if other machines could not reach the stores; those of `local` are on this one."""
+    if address != _LOCAL:
+        _check_reachable(settings)
+
+    def runner(job: BulkJob, tasks: Sequence[str]) -> Iterator[TaskResult]:
+        ray = connected(address)
+        try:
+            # A Ray task may be repeated: it only reads the warehouse, or replaces what an earlier try left.
+            remote = ray.remote(num_cpus=1, max_retries=_RETRIES)(_here if address == _LOCAL else _elsewhere)
+            data = encode(job)
+            waiting = [remote.remote(data, task) for task in tasks]
+            while waiting:
+                done, waiting = ray.wait(waiting, num_returns=1)
+                result = decode(ray.get(done[0]), TaskResult)
+                if result.error:
+                    raise StoreError(result.error, hint=result.hint)
+                yield result
+        finally:
+            ray.shutdown()
+
+    return runner
+
+
+def _here(job: bytes, task: str) -> bytes:
+    return encode(perform(decode(job, BulkJob), task))
+
+
+def _elsewhere(job: bytes, task: str) -> bytes:
+    """On a machine without a directory of the warehouse: everything is on servers."""
+    with tempfile.TemporaryDirectory(prefix="quadloom-") as folder:
+        return encode(perform(replace(decode(job, BulkJob), path=folder), task))
+
+
+def _check_reachable(settings: Settings) -> None:
+    stores = settings.stores
+    local = {
+        "stores.frontier": stores.frontier.startswith("sqlite:"),
+        "stores.quads": stores.quads.startswith("oxigraph:"),
+        "stores.archive": stores.archive == "warc:",
+    }
+    names = [name for name, is_local in local.items() if is_local]
+    if names:
+        raise SettingsError(
+            f"other machines cannot reach {' and '.join(names)}, which are in this directory",
+            hint="use --ray local or --workers, or put the stores on servers: docs/howto/many-machines.md",
+        )

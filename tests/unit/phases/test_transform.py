@@ -227,3 +227,30 @@ def test_contexts_that_are_not_known_are_not_loaded_where_the_settings_forbid_it
     assert not asked
     assert transform(page, url="https://e.example/a.jsonld", loader=load).nquads
     assert asked
+
+
+@pytest.mark.parametrize(
+    ("body", "title"),
+    [
+        ("<#it> <http://xmlns.com/foaf/0.1/name> 'Ada \"A\" Yamada' .", 'Ada "A" Yamada'),
+        (
+            "<http://b.example/> <http://schema.org/name> 'other' . <> <http://xmlns.com/foaf/0.1/primaryTopic> <#b> . "
+            "<#a> <http://schema.org/name> 'a' . <#b> <http://schema.org/name> 'b' .",
+            "b",
+        ),
+        ("<http://b.example/> <http://schema.org/name> 'other' . <> <http://purl.org/dc/terms/title> 'own' .", "own"),
+        (
+            "<http://b.example/> <http://schema.org/name> 'first' . <http://c.example/> <http://schema.org/name> 'c' .",
+            "first",
+        ),
+        ("<#it> <http://schema.org/price> '7' .", ""),
+    ],
+)
+def test_a_file_of_data_is_titled_by_what_it_describes(body: str, title: str) -> None:
+    found = transform(body.encode(), url="http://a.example/data.ttl", content_type="text/turtle")
+    assert found.title == title
+
+
+def test_a_title_of_its_own_comes_first() -> None:
+    page = b'<title>Own</title><script type="application/ld+json">{"@context":"https://schema.org","name":"thing"}</script>'
+    assert transform(page, url="http://a.example/", content_type="text/html").title == "Own"

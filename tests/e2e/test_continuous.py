@@ -14,6 +14,7 @@ from xxhash import xxh3_128_digest
 
 from quadloom.crawl.control import Value, ask
 from quadloom.crawl.explain import Why
+from quadloom.model.outcome import Outcome
 from quadloom.settings import CrawlSettings, FreshnessSettings, GuardSettings, PolitenessSettings, Settings
 from quadloom.warehouse import Warehouse
 from quadloom_lab.fakeweb import FakeRequest, FakeWeb, FakeWebServer, WebSpec, serve_in_process
@@ -120,7 +121,7 @@ def _behind(serving: FakeWebServer, warehouse: Path) -> tuple[list[str], int]:
         for row in reading.stores.catalog.scan(limit=10_000):
             parts = urlsplit(row.href)
             answer = serving.web.answer(FakeRequest(parts.netloc, parts._replace(scheme="", netloc="").geturl() or "/"))
-            if answer.status == 200 and row.status == 200:
+            if answer.status == 200 and row.status == 200 and row.outcome is not Outcome.DENIED:  # pictures
                 compared += 1
                 stale += [row.href] if xxh3_128_digest(answer.body) != row.body_digest else []
     return stale, compared

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -46,7 +48,14 @@ def test_commands_read_it(tmp_path: Path, expected: dict[str, object]) -> None:
     found = answers(Cli(tmp_path))
     assert sorted(found) == sorted(expected)
     for part, answer in found.items():
+        if part == "changes":
+            continue
         assert answer == expected[part], part
+    # Statements of notices are found out by reading both versions again, and blank nodes have other names since 0.2.
+    told, before = found["changes"], expected["changes"]
+    assert isinstance(told, list) and isinstance(before, list)
+    names = ("id", "subscription", "kind", "url", "title")
+    assert [[one[name] for name in names] for one in told] == [[one[name] for name in names] for one in before]
 
 
 def test_the_library_reads_it(tmp_path: Path, expected: dict[str, object]) -> None:
@@ -72,12 +81,14 @@ def test_it_is_crawled_on(
     with quadloom.open(path) as warehouse:
         assert sum(1 for _ in warehouse.crawl(max_pages=10)) >= 10
         drifts = warehouse.maintenance.verify().drifts
-        assert {drift.what for drift in drifts} <= {"links"}, "older versions lost links of pages that they ended with"
+        # Older versions lost links of pages that they ended with, and named blank nodes otherwise.
+        assert {drift.what for drift in drifts} <= {"links", "quads"}
     cli.run("rebuild")
     cli.run("crawl")
     now = cli.json("status")
     assert cli.json("verify")["ok"]
-    assert set(stated) <= set(statements(cli)), "the web is as it was, so no statement of a page may be lost"
+    lost = _without_names(stated) - _without_names(statements(cli))
+    assert not lost, "the web is as it was, so no statement of a page may be lost"
     assert cli.json("search", "number*", "--gone", "--limit", "1")["total"] == frozen.COUNT + frozen.STORIES, (
         "each page was read"
     )
@@ -93,6 +104,11 @@ def test_it_is_crawled_on(
     assert page in b"".join(web.posted).decode()
     assert cli.json("verify")["ok"]
     assert wishes(cli) == expected["wishes"]
+
+
+def _without_names(lines: list[str]) -> Counter[str]:
+    """Statements with one name for all blank nodes, which have other names since 0.2."""
+    return Counter(re.sub(r"urn:quadloom:blank:[0-9a-f]+", "urn:quadloom:blank", line) for line in lines)
 
 
 def test_its_text_index_is_told_to_be_old_and_rebuilt(tmp_path: Path, expected: dict[str, object]) -> None:

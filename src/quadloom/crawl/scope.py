@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import msgspec
 
 from quadloom.errors import NothingFound
+from quadloom.ingest.sources import JUDGED_SCOPE
 from quadloom.phases.extract import seed_discoveries
 from quadloom.scheduling.scope import Scope
 from quadloom.settings import CrawlSettings
@@ -17,7 +18,6 @@ from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import AddReport, Frontier
 
-_JUDGED_BY = NamedValue("scope-judged-by", bytes)  # the scope that was last applied to everything queued
 SEEDS = NamedValue("seeds", list[str])
 
 
@@ -129,7 +129,7 @@ class CrawlScope:
         """Apply what seeds, settings and edits say now, if the queue was last judged by something else: by an earlier
         process, or before a command on another machine changed them. False = nothing has changed."""
         scope = stored_scope(self._settings, self._catalog)
-        if self.current.record == scope.record and _JUDGED_BY.get(self._catalog) == scope.encode():
+        if self.current.record == scope.record and JUDGED_SCOPE.get(self._catalog) == scope.encode():
             return False
         self._apply(scope)
         return True
@@ -138,6 +138,6 @@ class CrawlScope:
         """Apply the rules to all that is queued, and remember that. Returns how many URLs moved."""
         with self._catalog.transaction():
             moved = self._frontier.set_scope(scope)
-            _JUDGED_BY.put(self._catalog, scope.encode())
+            JUDGED_SCOPE.put(self._catalog, scope.encode())
         self.current = scope
         return moved

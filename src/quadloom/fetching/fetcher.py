@@ -223,8 +223,10 @@ class Fetcher:
         if failure is not None and politeness.is_strike(failure):
             host.strikes += 1
         if failure is not None and not failure.status:
-            # Nobody answered: the host, or the network, may be back in a moment. The pause grows with each failure.
+            # Nobody answered: the host, or the network, may be back soon. The pause grows with each failure, and is too
+            # long for a crawl with an end to wait for it.
             pause = politeness.back_off(host.strikes, host.rules, self._random)
+            pause = max(pause, 1.1 * self._settings.crawl.max_wait)
             row = msgspec.structs.replace(row, expires=min(row.expires, now + pause))
         host.rows[origin] = row
         response = result if isinstance(result, Page) and row.status == "found" else None

@@ -50,7 +50,8 @@ class SettleBatch:
 
     `settlements[i]` belongs to `visits[i]`. `known`: rows of the pages as they were before, by fingerprint. `links`:
     discoveries of the user's own link queries and of a separate extract phase, which arrive after their pages were
-    settled. `robots`: what hosts' robots.txt files said. `indexed`: pages that the transaction marks as indexed.
+    settled. `robots`: what hosts' robots.txt files said. `indexed`: pages that the transaction marks as indexed, or
+    that have nothing to be indexed: nothing reads them again after a crash.
     """
 
     def __init__(

@@ -19,11 +19,12 @@ from quadloom.model.phase import ALL_PHASES, Owed
 from quadloom.model.visit import Visit
 from quadloom.model.wire import encode
 from quadloom.settings import Settings
+from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.stores import Stores
 from quadloom.version import __version__
 
-_SCOPE = "scope-judged-by"  # a named value of `quadloom.crawl.scope`
+JUDGED_SCOPE = NamedValue("scope-judged-by", bytes)  # the scope that was last applied to everything queued
 
 # Headers that say nothing about the content and may differ from one response to the next. All others count.
 _OF_THE_TRANSFER = frozenset(
@@ -83,7 +84,7 @@ class PageSources:
             settings.crawl.strategies,
             settings.subscriptions.websub,
             settings.freshness.vocabulary_links,
-            self._catalog.get(_SCOPE) or b"",
+            JUDGED_SCOPE.get(self._catalog) or b"",
         )
         return xxh3_128_digest(encode(parts))
 

@@ -166,6 +166,7 @@ class BatchWriter:
         )
         batch.acks, batch.requests = list(self.acks), list(self._reindexing.requests)
         batch.indexed = sum(len(ack.marks) for ack in batch.acks)
+        batch.indexed += sum(map(_is_indexed, visits, settlements))
         batch.extracted = list(self._backlog.extracted)
         batch.found, batch.found_again = len(self.links), len(self._reindexing.links)
         for hook in self._hooks:
@@ -366,6 +367,17 @@ class BatchWriter:
         if first is None:
             self._texts.put(key, item.visit.fingerprint)
         return first is not None and first != item.visit.fingerprint
+
+
+def _is_indexed(item: FinishedVisit, settlement: Settlement) -> bool:
+    """Whether the indexes have what a page says before it is settled: it may not be indexed, or only its links are new.
+    Nothing repeats it after a crash."""
+    row = settlement.page
+    return (
+        item.result is not None
+        and row is not None
+        and (row.quads_digest, row.text_digest) == (row.indexed_quads, row.indexed_text)
+    )
 
 
 def _without_links(settlement: Settlement) -> Settlement:

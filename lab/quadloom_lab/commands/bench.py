@@ -17,6 +17,7 @@ from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
 bench = App(name="bench", help="Measure the pipeline on a fake web on loopback.")
 bench.command("quadloom_lab.commands.bench_topical:topical", name="topical")
 bench.command("quadloom_lab.commands.bench_importance:importance", name="importance")
+bench.command("quadloom_lab.commands.bench_phases:phases", name="phases")
 bench.command("quadloom_lab.commands.bench_services:services", name="services")
 bench.command("quadloom_lab.commands.bench_refresh:refresh", name="refresh")
 bench.command("quadloom_lab.commands.simulate:scheduling", name="scheduling")

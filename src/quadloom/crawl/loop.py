@@ -362,7 +362,7 @@ class Crawl:
     def _count(self, settlements: Sequence[Settlement]) -> None:
         phases, counts = self.meter.phases, self._ingest.counts
         phases["detect"], phases["transform"] = counts.detected, counts.transformed
-        phases["index"], phases["extract"] = counts.indexed, counts.extracted
+        phases["index"], phases["extract"] = counts.indexed, max(counts.extracted, counts.extracted_later)
         self.meter.tick()
         for settlement in settlements:
             if self._pacer is not None and settlement.visit.fingerprint in self._leased:

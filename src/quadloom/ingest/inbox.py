@@ -45,6 +45,7 @@ class IngestCounts(msgspec.Struct):
 
     detected: int = 0
     extracted: int = 0
+    extracted_later: int = 0  # pages that others had left for the phase extract
     detect_seconds: float = 0.0
     extract_seconds: float = 0.0
     settle_wait: float = 0.0

@@ -262,6 +262,7 @@ class Ingest:
             if not self._handle(message) and on_message is not None:
                 on_message(message)
         self._hand_out()
+        self.counts.extracted_later = self._extraction.pages
         return self._settle_finished() if self._is_due() else []
 
     def drain(self) -> list[Settlement]:

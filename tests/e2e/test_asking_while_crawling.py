@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -221,15 +222,17 @@ class Said(NamedTuple):
 
 
 def test_verify_finds_what_is_missing_or_damaged(crawled: Path, tmp_path: Path) -> None:
-    """Last: it breaks things."""
-    with Warehouse.open(crawled, settings=Settings()) as warehouse:
+    """On a copy, because it breaks things."""
+    broken = tmp_path / "broken"
+    shutil.copytree(crawled, broken)
+    with Warehouse.open(broken, settings=Settings()) as warehouse:
         rows = [row for row in warehouse.stores.catalog.scan() if row.quads_digest and row.text_digest and row.archive]
         warehouse.stores.quads.remove(rows[0].final_url)
         warehouse.stores.text.remove([rows[1].final_url])
         warehouse.stores.text.commit()
         ref = rows[2].archive
         assert ref is not None
-        file = crawled / "archive" / ref.file
+        file = broken / "archive" / ref.file
         data = bytearray(file.read_bytes())
         data[ref.offset + ref.length // 2] ^= 0xFF
         file.write_bytes(data)

@@ -42,7 +42,7 @@ ORDER := $(if $(SEED),--seed $(SEED))
 # Four at a time on two cores: tests of whole crawls wait as much as they work. File by file in the order of the folders,
 # which begins with those that take long. Tests that judge elapsed time follow, alone. No test is run twice.
 test: setup lint
-	@$(BIN)/python -m pytest $(ORDER) -n 4 --dist loadfile --no-loadscope-reorder -m "not slow and not timing" && others=0 || others=1; \
+	@$(BIN)/python -m pytest -n 4 $(ORDER) --dist loadfile --no-loadscope-reorder -m "not slow and not timing" && others=0 || others=1; \
 		echo "alone, because they judge time:"; \
 		$(BIN)/python -m pytest -n 0 -m "timing and not slow" && exit $$others
 

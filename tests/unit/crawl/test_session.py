@@ -264,7 +264,7 @@ def test_no_url_dies_while_the_network_is_away(tmp_path: Path, waits: bool) -> N
     clock, hosts = Clock(), {f"{name}.example": f"192.0.2.{n}" for n, name in enumerate(FailingWeb.HOSTS, 1)}
     settings = msgspec.structs.replace(
         SETTINGS,
-        crawl=msgspec.structs.replace(SETTINGS.crawl, max_wait=60.0 if waits else 0.5),
+        crawl=msgspec.structs.replace(SETTINGS.crawl, max_wait=60.0 if waits else 3.0),
         politeness=PolitenessSettings(delay=1.0, ip_delay=0.0, adaptive=0.0, retries=1, backoff=1.0, max_backoff=2.0),
         freshness=FreshnessSettings(dead_span="0s"),
         guard=GuardSettings(hosts=hosts, allow=["192.0.2.0/24"]),

@@ -42,7 +42,7 @@ Limits = Mapping[str, int | float | str]
 
 
 class TopicOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How a topic is looked for. `every`: seconds after which a crawl without an end looks again, 0 = never."""
+    """How a topic is looked for. `every`: after how long a crawl without an end looks again (`7d`), empty = never."""
 
     strategy: StrategyName | None = None
     judge: Judge | None = None
@@ -119,7 +119,7 @@ class Runs:
         settings = replace(self.settings, crawl=with_limits(self.settings.crawl, limits))
         check_strategies(settings)
         self.settings = settings
-        if "fetch" in stores.phases:  # the queue is judged by whoever owns it
+        if "fetch" in stores.phases:  # only the process that owns the queue applies the scope to it
             self._scope.configure(settings.crawl)
             self._requests.add_seeds(urls)
             self._requests.retry_failed(urls)

@@ -82,7 +82,7 @@ def merged_report(rows: Iterable[WorkerRow]) -> CrawlReport | None:
         links=sum(report.links for report in reports),
         findings=sum(report.findings for report in reports),
         quarantined=sum(report.quarantined for report in reports),
-        frontier=newest.frontier,  # counts all URLs of the warehouse, whoever reads it
+        frontier=newest.frontier,  # counts all URLs of the warehouse, of all workers
         phases=_added(report.phases for report in reports),
         cpu=_added_floats(report.cpu for report in reports),
         rates=_added_floats(report.rates for report in reports),

@@ -161,7 +161,7 @@ class PostgresDatabase(Transactions):
             self.statement_seconds = seconds
 
     def cut(self) -> None:
-        """From another thread: end the connection, so that whoever waits for an answer gets an error."""
+        """From another thread: end the connection, so that a thread that waits for an answer gets an error."""
         with suppress(OSError, ValueError), socket.socket(fileno=os.dup(self._connection.pgconn.socket)) as twin:
             twin.shutdown(socket.SHUT_RDWR)
 

@@ -6,16 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { NODE_ELEMENT = 1, NODE_TEXT = 3, NODE_COMMENT = 8, NODE_DOCUMENT = 9 }; /* numbers of the DOM standard */
+enum { NODE_ELEMENT = 1, NODE_TEXT = 3, NODE_COMMENT = 8 }; /* numbers of the DOM standard */
 
 typedef struct {
     int (*node_type)(void *node);
     uintptr_t (*tag_id)(void *node);
     void *(*first_child)(void *node);
     void *(*next)(void *node);
-    void *(*parent)(void *node);
     unsigned char *(*text_content)(void *node, size_t *length);
-    void *(*destroy_text)(void *document, unsigned char *text);
     const unsigned char *(*element_name)(void *element, size_t *length);
     void *(*first_attribute)(void *element);
     void *(*next_attribute)(void *attribute);

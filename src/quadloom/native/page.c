@@ -11,7 +11,6 @@ static const char TOO_LARGE[] = "the page is too large";
 
 typedef struct {
     page *page;
-    void *document;
     size_t element_room, attribute_room, name_room, piece_room, event_room, text_room;
     int32_t *slots; /* numbers of names + 1 by address: the parser keeps each name once */
     size_t slot_count;
@@ -151,26 +150,24 @@ static int close_element(reader *self, int32_t number) {
 static int add_text(reader *self, void *node, int32_t parent) {
     page *into = self->page;
     size_t length = 0;
-    unsigned char *text = library.text_content(node, &length); /* a copy, given back below */
-    if (text == NULL) {
+    /* A copy in the document's memory, which goes with the document: to give back each alone takes longer than all else
+     * that is done here. */
+    const unsigned char *text = library.text_content(node, &length);
+    if (text == NULL || length == 0) {
         return 1;
     }
-    int done = 0;
-    if (into->piece_count >= MOST || into->text_length + length >= (size_t)INT32_MAX) {
+    if (into->piece_count >= MOST || length >= (size_t)INT32_MAX - into->text_length) {
         self->error = TOO_LARGE;
-    } else if (grow(self, &into->text, &self->text_room, into->text_length + length + 1, 1) &&
-               grow(self, &into->pieces, &self->piece_room, (size_t)into->piece_count + 2, sizeof *into->pieces)) {
-        int32_t characters = into->piece_count ? into->pieces[into->piece_count - 1].characters : 0;
-        for (size_t at = 0; at < length; at++) {
-            characters += (text[at] & 0xC0) != 0x80;
-        }
-        memcpy(into->text + into->text_length, text, length);
-        into->pieces[into->piece_count] = (page_piece){into->text_length, parent, characters};
-        into->text_length += length;
-        done = add_event(self, into->piece_count++, EVENT_TEXT);
+        return 0;
     }
-    library.destroy_text(self->document, text);
-    return done;
+    if (!grow(self, &into->text, &self->text_room, into->text_length + length, 1) ||
+        !grow(self, &into->pieces, &self->piece_room, (size_t)into->piece_count + 2, sizeof *into->pieces)) {
+        return 0;
+    }
+    memcpy(into->text + into->text_length, text, length);
+    into->pieces[into->piece_count] = (page_piece){into->text_length, parent};
+    into->text_length += length;
+    return add_event(self, into->piece_count++, EVENT_TEXT);
 }
 
 static int add_node(reader *self, void *node, int32_t parent) {
@@ -220,11 +217,8 @@ static void walk(reader *self, void *root) {
 const char *page_read(page *self, void *root) {
     reader reading = {.page = self};
     memset(self, 0, sizeof *self);
-    for (void *at = root; at != NULL; at = library.parent(at)) {
-        reading.document = at;
-    }
-    if (root == NULL || library.node_type(root) != NODE_ELEMENT || library.node_type(reading.document) != NODE_DOCUMENT) {
-        return "not the root element of a document";
+    if (root == NULL || library.node_type(root) != NODE_ELEMENT) {
+        return "not an element";
     }
     walk(&reading, root);
     if (reading.error == NULL && !grow(&reading, &self->pieces, &reading.piece_room, (size_t)self->piece_count + 1,
@@ -237,7 +231,7 @@ const char *page_read(page *self, void *root) {
         return reading.error;
     }
     self->elements[self->element_count] = (page_element){.first_attribute = self->attribute_count};
-    self->pieces[self->piece_count] = (page_piece){.start = self->text_length, .parent = 0};
+    self->pieces[self->piece_count] = (page_piece){self->text_length, 0};
     return NULL;
 }
 
@@ -249,6 +243,21 @@ void page_free(page *self) {
     free(self->events);
     free(self->text);
     memset(self, 0, sizeof *self);
+}
+
+size_t characters_in(const unsigned char *text, size_t length) {
+    const uint64_t ones = 0x0101010101010101u;
+    size_t count = length, at = 0;
+    for (; at + 8 <= length; at += 8) {
+        uint64_t eight;
+        memcpy(&eight, text + at, 8);
+        /* 10xxxxxx: bytes that continue a character. The product adds up all bytes in the highest one. */
+        count -= (size_t)(((eight >> 7 & ~eight >> 6 & ones) * ones) >> 56);
+    }
+    for (; at < length; at++) {
+        count -= (text[at] & 0xC0) == 0x80;
+    }
+    return count;
 }
 
 size_t space_at(const unsigned char *text, size_t left) {

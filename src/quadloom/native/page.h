@@ -32,7 +32,6 @@ typedef struct {
 typedef struct {
     size_t start; /* in `text`; ends where the next one begins */
     int32_t parent;
-    int32_t characters; /* of this and all pieces before it */
 } page_piece;
 
 /* Events are what a reader of the markup would pass: the number of an element or piece, and which of these. */
@@ -57,6 +56,9 @@ typedef struct {
 /* Read the tree below `root`, an element. Returns NULL, or why it could not be done; then nothing is allocated. */
 const char *page_read(page *self, void *root);
 void page_free(page *self);
+
+/* How many characters UTF-8 text has. */
+size_t characters_in(const unsigned char *text, size_t length);
 
 /* How many bytes of white space begin here, by what str.split() splits at; 0 = none. `left` is at least 1. */
 size_t space_at(const unsigned char *text, size_t left);

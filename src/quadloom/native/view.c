@@ -9,7 +9,8 @@ typedef struct {
     PyObject_HEAD
     elements_object *elements;
     int32_t root;
-    int changed; /* since `places` and `visible` were computed */
+    int changed; /* since `places` were computed */
+    int counted; /* `visible` is up to date */
     int anything_left_out;
     unsigned char *emptied; /* by element: 1 = its contents are left out */
     unsigned char *places;  /* by element: BELOW, BESIDE or LEFT_OUT */
@@ -31,6 +32,7 @@ PyObject *elements_view(PyObject *object, PyObject *argument) {
     self->elements = elements;
     self->root = root;
     self->changed = 1;
+    self->counted = 0;
     self->anything_left_out = 0;
     self->emptied = PyMem_Calloc((size_t)elements->page.element_count + 1, 1);
     self->places = PyMem_Calloc((size_t)elements->page.element_count + 1, 1);
@@ -57,6 +59,7 @@ static int empty_one(void *context, int32_t number) {
     view_object *self = context;
     self->emptied[number] = 1;
     self->changed = self->anything_left_out = 1;
+    self->counted = 0;
     return 0;
 }
 
@@ -83,16 +86,28 @@ static void refresh(view_object *self) {
                            : parent == 0          ? BESIDE
                                                   : self->places[parent];
     }
-    int32_t sum = 0, before = 0;
+}
+
+static size_t piece_size(const page *page, int32_t piece) {
+    return characters_in(page->text + page->pieces[piece].start, page->pieces[piece + 1].start - page->pieces[piece].start);
+}
+
+static void count_characters(view_object *self) {
+    const page *page = &self->elements->page;
+    refresh(self);
+    if (self->counted) {
+        return;
+    }
+    self->counted = 1;
+    size_t sum = 0;
     for (int32_t at = 0; at < page->piece_count; at++) {
         int32_t parent = page->pieces[at].parent;
-        self->visible[at] = sum;
+        self->visible[at] = (int32_t)sum;
         if (!self->emptied[parent] && (parent == self->root || self->places[parent] == BELOW)) {
-            sum += page->pieces[at].characters - before;
+            sum += piece_size(page, at);
         }
-        before = page->pieces[at].characters;
     }
-    self->visible[page->piece_count] = sum;
+    self->visible[page->piece_count] = (int32_t)sum;
 }
 
 static PyObject *view_place(PyObject *object, PyObject *argument) {
@@ -144,16 +159,16 @@ static PyObject *view_size(PyObject *object, PyObject *argument) {
         return NULL;
     }
     const page_element *element = &page->elements[number];
-    refresh(self);
+    count_characters(self);
     if (number == self->root || self->places[number] == BELOW) {
         return PyLong_FromLong(self->visible[element->end_piece] - self->visible[element->first_piece]);
     }
-    long sum = 0;
+    size_t sum = 0;
     piece_walk pieces = {self, element->first_event, element->end_event};
     for (int32_t piece; (piece = next_piece(&pieces)) >= 0;) {
-        sum += page->pieces[piece].characters - (piece ? page->pieces[piece - 1].characters : 0);
+        sum += piece_size(page, piece);
     }
-    return PyLong_FromLong(sum);
+    return PyLong_FromSize_t(sum);
 }
 
 static PyObject *view_text(PyObject *object, PyObject *argument) {
@@ -224,6 +239,36 @@ static size_t blank_at(const unsigned char *text, size_t left) {
     return space == 0 && left >= 3 && text[0] == 0xE2 && text[1] == 0x80 && text[2] == 0x8B ? 3 : space;
 }
 
+/* Bytes with which a blank can begin. */
+static const unsigned char may_be_blank[256] = {
+    [9] = 1,  [10] = 1, [11] = 1, [12] = 1, [13] = 1,    [28] = 1,   [29] = 1,
+    [30] = 1, [31] = 1, [32] = 1, [0xC2] = 1, [0xE1] = 1, [0xE2] = 1, [0xE3] = 1,
+};
+
+/* Copies as long as it is certain that nothing is to be folded: ASCII with single blanks between words, eight bytes at a
+ * time. Returns how many bytes; up to seven more are written behind them. */
+static size_t copy_words(unsigned char *into, const unsigned char *text, const unsigned char *end) {
+    const uint64_t ones = 0x0101010101010101u, highest = ones * 0x80;
+    size_t done = 0;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    while ((size_t)(end - text) >= done + 9) {
+        uint64_t here, next;
+        memcpy(&here, text + done, 8);
+        memcpy(&next, text + done + 1, 8);
+        /* Highest bits of bytes that may need a look; the lowest such byte is right, those above it may be too many. */
+        uint64_t blank = ((here ^ ones * 0x20) - ones) & ~(here ^ ones * 0x20);
+        uint64_t special = here | ((here - ones * 0x20) & ~here) | (blank & (next | ((next - ones * 0x21) & ~next)));
+        special &= highest;
+        memcpy(into + done, &here, 8);
+        if (special != 0) {
+            return done + (size_t)__builtin_ctzll(special) / 8;
+        }
+        done += 8;
+    }
+#endif
+    return done;
+}
+
 static PyObject *view_blocks(PyObject *object, PyObject *names) {
     view_object *self = (view_object *)object;
     const page *page = &self->elements->page;
@@ -233,8 +278,9 @@ static PyObject *view_blocks(PyObject *object, PyObject *names) {
     }
     const page_element *root = &page->elements[self->root];
     size_t room = page->pieces[root->end_piece].start - page->pieces[root->first_piece].start;
-    /* Each block begins with one line break more than its text has bytes, and drops at least what parted it before. */
-    unsigned char *folded = PyMem_Malloc(room + (size_t)(root->end_piece - root->first_piece) + 1);
+    /* A piece may begin with a line break that is no part of it; all other blanks replace one. Plus what `copy_words`
+     * writes too much. */
+    unsigned char *folded = PyMem_Malloc(room + (size_t)(root->end_piece - root->first_piece) + 8);
     if (folded == NULL) {
         return PyErr_NoMemory();
     }
@@ -255,23 +301,22 @@ static PyObject *view_blocks(PyObject *object, PyObject *names) {
             continue;
         }
         const unsigned char *text = page->text + page->pieces[number].start;
-        size_t left = page->pieces[number + 1].start - page->pieces[number].start;
-        while (left > 0) {
-            size_t space = blank_at(text, left);
-            if (space > 0) {
+        const unsigned char *end = page->text + page->pieces[number + 1].start;
+        while (text < end) {
+            size_t blank = may_be_blank[*text] ? blank_at(text, (size_t)(end - text)) : 0;
+            if (blank > 0) {
                 due = due ? due : ' ';
-                text += space;
-                left -= space;
+                text += blank;
                 continue;
             }
             if (due && length > 0) {
                 folded[length++] = due;
             }
             due = 0;
-            do {
-                folded[length++] = *text++;
-                left--;
-            } while (left > 0 && (*text > ' ' && *text < 0x7F ? 1 : !blank_at(text, left)));
+            folded[length++] = *text++;
+            size_t words = copy_words(folded + length, text, end);
+            text += words;
+            length += words;
         }
     }
     PyObject *result = decoded(folded, length);

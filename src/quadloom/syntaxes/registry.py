@@ -3,7 +3,7 @@
 An extractor is a function over one `Context`. It reads the tree that was parsed once for all, and writes to the sink,
 the links, the facts and the findings. A new syntax is one line in the table of `quadloom.syntaxes.installed`.
 
-`signs_in` tells by the bytes of a page which syntaxes it may hold; `Positions` finds lines and columns for findings.
+`Positions` finds lines and columns for findings.
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 from itertools import accumulate
 
 import msgspec
-import re2
 from lxml import etree
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -277,30 +275,6 @@ class Registry:
     def syntaxes(self) -> tuple[str, ...]:
         """Names of all syntaxes, in the order of the table."""
         return tuple(dict.fromkeys(extractor.syntax for row in self._table.values() for extractor in row))
-
-
-_NONE: frozenset[bytes] = frozenset()
-
-
-def signs_in(body: bytes, patterns: tuple[bytes, ...]) -> frozenset[bytes]:
-    """Those of the patterns (RE2 syntax, over UTF-8) that match somewhere in the body.
-
-    Most pages carry few of the syntaxes we read, and to search the tree for them costs more than to search the source
-    for a telling word. One pass of an automaton searches for all words: 1.5 ns a byte, however many there are. One pass
-    for each syntax cost 180 µs on a 38 KB page, this one costs 60.
-    """
-    if not patterns:
-        return _NONE
-    return frozenset([patterns[number] for number in _automaton(patterns).Match(body) or ()])
-
-
-@lru_cache(maxsize=64)
-def _automaton(patterns: tuple[bytes, ...]) -> re2.Set:
-    automaton = re2.Set.SearchSet()
-    for pattern in patterns:
-        automaton.Add(pattern)
-    automaton.Compile()
-    return automaton
 
 
 # A tag that is not closed ends with the source, so that what looks like a tag within it is not tried again.

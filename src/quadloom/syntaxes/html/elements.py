@@ -83,6 +83,9 @@ class Elements(Protocol):
         """For each element the values of these attributes (at most 60): None if it has no such attribute, "" if that
         has no value."""
 
+    def words(self, name: str, wanted: tuple[str, ...], /) -> list[str]:
+        """Which of the words occur, between white space, in values of the attribute; perhaps more of them."""
+
     def text(self, number: int, /) -> str:
         """All text that an element holds."""
 

@@ -68,8 +68,9 @@ def read_head(context: Context, resolver: ReferenceResolver) -> None:
     facts = context.facts
     _read_language(context)
     elements = context.all_elements
+    drawings = elements.named("svg")
     for title in elements.named("title")[:8]:
-        if not _in_drawing(elements, title):
+        if not drawings or not _in_drawing(elements, title):
             facts.title = " ".join(elements.text(title).split())[:MAX_VALUE]
             break
     metas = facts.metas

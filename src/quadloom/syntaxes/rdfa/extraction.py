@@ -8,7 +8,7 @@ definition, so HTML's names become character references before parsing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Set
+from collections.abc import Callable
 from html.entities import name2codepoint
 
 import pyoxigraph
@@ -26,7 +26,6 @@ from quadloom.syntaxes.rdfa.names import Names, Names10
 from quadloom.syntaxes.rdfa.processing import USES_VOCABULARY, Markup, N, Processor
 from quadloom.syntaxes.rdfa.processing_1_0 import Processor10
 from quadloom.syntaxes.rdfa.trees import (
-    HINTS,
     XML_NAMESPACE,
     LexborMarkup,
     LxmlMarkup,
@@ -74,14 +73,12 @@ def extract(
 
 def read(context: Context) -> None:
     """RDFa 1.1 of an HTML page."""
-    hints = {name for name, pattern in HINTS.items() if pattern in context.signs}
     complete = write(
         context.all_elements,
         context.url,
         context.sink,
         base=context.base,
         language=_transport_language(context),
-        hints=hints,
         vocabularies=_vocabulary_loader(context),
     )
     _report_limit(context, complete)
@@ -109,7 +106,6 @@ def write(
     language: str = "",
     roles: bool = False,
     report: Report | None = None,
-    hints: Set[str] | None = None,
     vocabularies: Loader | None = None,
 ) -> bool:
     """Adds the RDFa 1.1 of an HTML page that is already parsed; False = a limit cut it short.
@@ -119,7 +115,7 @@ def write(
     off because on the web they are hints for assistive technology, one for every tenth element. Cost: nothing
     on a page without RDFa, else in proportion to the annotated elements and their ancestors.
     """
-    numbers = sparse(elements, roles=roles, hints=hints)
+    numbers = sparse(elements, roles=roles)
     if not numbers:
         return True
     host = HOSTS["html5"]

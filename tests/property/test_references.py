@@ -22,8 +22,8 @@ BASES = st.sampled_from(
 )
 PIECES = st.sampled_from(
     [
-        "/", "//", ".", "..", "../", "./", "/../", "a", "B9", "-", "_", "~", "%2e", "%2E", "%41", "?", "#", "&", "=", ":", "@",
-        ";", ",", "!", "http:", "https:", "http://", "https://", "HTTP://", "host.example", "Host.Example",
+        "/", "//", ".", "..", "../", "./", "/../", "a", "B9", "-", "_", "~", "%2e", "%2E", "%41", "?", "#", "&", "=",
+        ":", "@", ";", ",", "!", "http:", "https:", "http://", "https://", "HTTP://", "host.example", "Host.Example",
         "xn--a", "1.2.3.4", "0x7f.1", "a.1", ":80", ":443", "mailto:", "javascript:", " ", "\t", "\n", "\\",
         "é", "|", "^", "'", '"', "<", "{", "[", "*", "+", "$", "(", "xn--fsq.example", "a..b", "-a.example",
         "a.example.", "localhost", "\x00", "http", "https",

@@ -74,8 +74,10 @@ class ElementNodes:
         names = tuple([name for name in names if self._may_have(rb"""(?i)[\s"'/]%b[\s=/>]""" % name.encode())])
         if not names:
             return []
-        # A node comes once for each selector that it matches.
-        found = {node.mem_id for node in self.tree.css(",".join([f"[{name}]" for name in names]))}
+        nodes = self.tree.css(",".join([f"[{name}]" for name in names]))
+        if self._may_have(_FOREIGN):  # there `[href]` also selects `xlink:href`
+            nodes = [node for node in nodes if not node.attributes.keys().isdisjoint(names)]
+        found = {node.mem_id for node in nodes}  # a node comes once for each selector that it matches
         numbers = self._by_address() if found else {}
         return sorted([numbers[address] for address in found])
 
@@ -234,6 +236,7 @@ class NodeView:
         return "\n".join(folded_parts(self._root.text(separator=BORDER, skip_empty=True)))
 
 
+_FOREIGN = rb"(?i)<(?:svg|math)[\s/>]"
 # Patterns that pages were searched for; callers ask for few and always the same.
 _asked: dict[bytes, None] = {}
 _MOST_ASKED = 64

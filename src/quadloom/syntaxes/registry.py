@@ -24,7 +24,7 @@ from quadloom.model.service import ServiceAnswer
 from quadloom.settings import Settings
 from quadloom.syntaxes.charset import charset_of, decode, utf8
 from quadloom.syntaxes.html.elements import Elements, elements_of, nodes_named
-from quadloom.syntaxes.html.tree import WITHOUT_EVENTS, tame
+from quadloom.syntaxes.html.tree import parse_html, tame
 from quadloom.syntaxes.html.xhtml import as_xhtml
 from quadloom.syntaxes.sink import Sink, sink_limits
 from quadloom.syntaxes.sniffing import xml_root
@@ -176,7 +176,7 @@ class Context:
                 source = self.utf8
             source, findings = tame(source)
             self.findings += findings
-            self._elements = elements_of(LexborHTMLParser(source, options=WITHOUT_EVENTS))
+            self._elements = elements_of(parse_html(source))
         return self._elements
 
     def elements(self, tag: str) -> list[LexborNode]:

@@ -6,6 +6,7 @@ watches from outside (`quadloom.workers.pool`) and may end this process at any m
 
 from __future__ import annotations
 
+import gc
 import time
 
 import msgspec
@@ -25,6 +26,7 @@ from quadloom.syntaxes.external import ServicesNeeded
 from quadloom.syntaxes.xml import stylesheet_folder
 
 _RECENT = 200_000  # links remembered as already offered; a site's navigation repeats on every page
+_YOUNG = 50_000  # objects made and not freed since the collector came last
 READY = "ready"  # the first message: imports are done, deadlines may count
 
 
@@ -106,6 +108,7 @@ def serve(channel: Channel) -> None:
     kinds = syntaxes.kinds(stylesheet_folder.SYNTAX)
     trouble = (*assembled.findings, *stylesheet_folder.folder_findings(settings.transform.stylesheets, kinds))
     recent = RecentLinks(_RECENT)
+    _collect_seldom()
     while True:
         task = wire.decode(channel.receive_bytes(), WorkerTask)
         started = time.process_time()
@@ -134,6 +137,15 @@ def serve(channel: Channel) -> None:
             notices, trouble = tuple(finding.message for finding in trouble), ()
         answer = WorkerAnswer(task.number, result, record, time.process_time() - started, notices)
         channel.send(WorkerMessage(answer))
+
+
+def _collect_seldom() -> None:
+    """Nearly all that a page needs is freed with it; what is left in cycles is a handful of objects. So the collector,
+    which by default comes several times within a page, comes after some thousand pages, and never looks at modules and
+    tables again. A page that makes many cycles still meets it."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_YOUNG, 10, 10)
 
 
 def with_strategies(settings: Settings, names: tuple[str, ...]) -> Settings:

@@ -77,7 +77,10 @@ def value(element: str) -> object:
         ("<p class=dt-x><i class=value>2020-01-02</i><i class=value>10:00+1:30</i></p>", "2020-01-02 10:00+0130"),
         ("<p class=dt-x><i class=value>2020-01-02</i><i class=value>10:00z</i></p>", "2020-01-02 10:00Z"),
         ("<p class=dt-x><i class=value>2020-01-02</i><i class=value>+0100</i></p>", "2020-01-02"),
-        ("<p class=dt-x><i class=value>2020-061</i><i class=value>8 PM</i></p>", "2020-061 20:00"),
+        ("<p class=dt-x><i class=value>2020-061</i><i class=value>8 PM</i></p>", "2020-03-01 20:00"),
+        ("<p class=dt-x><i class=value>2019-366</i><i class=value>2020-366</i></p>", "2020-12-31"),
+        ("<p class=dt-x><i class=value>2020-000</i></p>", "2020-000"),
+        ("<p class=dt-x><i class=value>2020-061T20:00Z</i></p>", "2020-061T20:00Z"),
         (
             "<p class=dt-x><i class=value>2020-01-02</i><i class=value>2021-01-02 10:00</i><i class=value>9:00</i></p>",
             "2020-01-02 09:00",
@@ -207,6 +210,11 @@ def test_classic_root_speaks_classic_names_only() -> None:
 
 def test_mf2_root_speaks_mf2_names_only() -> None:
     assert properties("<p class='h-card vcard'><b class=fn>N</b><i class=p-note>T</i></p>") == {"note": ["T"]}
+
+
+def test_a_classic_feed_is_named_by_the_title_of_its_site() -> None:
+    html = "<div class='hfeed site'><h1 class=site-title>T</h1><p class=site-description>D</p></div>"
+    assert properties(html) == {"name": ["T"], "summary": ["D"]}
 
 
 def test_rel_tag_is_the_last_segment() -> None:

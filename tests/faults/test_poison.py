@@ -20,7 +20,7 @@ from quadloom.stores.archive.warc_record import encode, file_header
 from quadloom.warehouse import Warehouse
 from quadloom.web.app import create_app
 from quadloom.web.server.state import SiteState
-from quadloom.workers.pool import TransformResult, WorkerPool
+from quadloom.workers.pool import PoolChanged, TransformResult, WorkerPool
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -79,13 +79,12 @@ def test_poison_is_quarantined_and_the_rest_is_done() -> None:
     done: dict[int, TransformResult] = {}
     notices: list[tuple[str, str]] = []
     errors: list[BaseException] = []
-    pool = WorkerPool(
-        2,
-        settings,
-        lambda item: done.__setitem__(item.visit.fingerprint, item),
-        lambda *n: notices.append(n),
-        [].append,
-    )
+
+    def take(item: TransformResult | PoolChanged) -> None:
+        if isinstance(item, TransformResult):
+            done[item.visit.fingerprint] = item
+
+    pool = WorkerPool(2, settings, take, lambda *n: notices.append(n), errors.append)
     bodies = [b"<title>fine</title><p>hello"] * 40
     bodies[5], bodies[17], bodies[30] = b"POISON-SEGFAULT", b"POISON-HANG", b"POISON-MEMORY"
     try:

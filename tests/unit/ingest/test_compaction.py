@@ -13,7 +13,7 @@ from quadloom.asking.statistics import Statistics
 from quadloom.errors import StoreError
 from quadloom.ingest.failpoints import Failpoints
 from quadloom.ingest.index.compaction import ENOUGH, StoreCompactor
-from quadloom.ingest.index.indexer import IndexAcks, Indexer, IndexJob
+from quadloom.ingest.index.indexer import IndexAcks, Indexer, IndexJob, LinksFound
 from quadloom.model.quads import Quads
 from quadloom.settings import IndexSettings
 from quadloom.stores.quads.memory import MemoryQuads
@@ -132,7 +132,7 @@ def test_files_become_fewer_while_statements_stay(tmp_path: Path) -> None:
 def test_an_idle_indexer_compacts_and_a_busy_one_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("quadloom.ingest.index.compaction.ENOUGH", 1000)
     store = OxigraphQuads(tmp_path / "quads")
-    marks: queue.Queue[IndexAcks] = queue.Queue()
+    marks: queue.Queue[IndexAcks | LinksFound] = queue.Queue()
     settings = IndexSettings(text=False, text_commit_seconds=0.05)
     indexer = Indexer(store, MemoryText(), settings, marks.put, Failpoints(), Statistics())
     clock = indexer.compactor._monotonic = Clock()

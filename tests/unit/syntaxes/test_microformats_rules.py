@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given, settings
@@ -19,8 +20,10 @@ from thoroughness import examples
 URL = "http://site.example/page"
 
 
-def item(html: str) -> dict[str, object]:
-    (found,) = microformats.parse(html.encode(), url=URL)["items"]
+def item(html: str, url: str = URL) -> Mapping[str, object]:
+    items = microformats.parse(html.encode(), url=url)["items"]
+    assert isinstance(items, list)
+    (found,) = items
     assert isinstance(found, dict)
     return found
 
@@ -157,9 +160,7 @@ def test_implied_url(html: str, expected: str | None) -> None:
 
 def test_an_empty_reference_is_the_base_as_it_is_written() -> None:
     for url in ("http://site.example", "http://site.example/", "http://site.example/page?q#f"):
-        (found,) = microformats.parse(b"<a class=h-card href>N</a>", url=url)["items"]
-        assert isinstance(found, dict)
-        assert found["properties"] == {"name": ["N"], "url": [url]}
+        assert item("<a class=h-card href>N</a>", url)["properties"] == {"name": ["N"], "url": [url]}
 
 
 @pytest.mark.parametrize(

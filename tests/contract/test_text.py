@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from typing import TypeAlias
 
 import pytest
 from contract_backends import MemoryShelf, PostgresShelf, TantivyShelf
 
 from quadloom.stores.protocols.text import SearchRequest, TextDocument, TextIndex
 
-Shelf = MemoryShelf | TantivyShelf | PostgresShelf
+Shelf: TypeAlias = MemoryShelf | TantivyShelf | PostgresShelf
 YEAR = 31_556_952.0
 EVENT, PERSON = "http://schema.org/Event", "http://xmlns.com/foaf/0.1/Person"
 
@@ -160,8 +161,8 @@ def test_pages_with_most_of_the_words_are_told_only_if_there_are_any(index: Text
 
 
 def test_a_site_with_a_port_is_found_without_it(index: TextIndex) -> None:
-    where = {"site": "127.0.0.12:8080", "host": "127.0.0.12:8080"}
-    index.put([TextDocument(id="http://127.0.0.12:8080/", title="Port", **where)])
+    place = "127.0.0.12:8080"
+    index.put([TextDocument(id=f"http://{place}/", title="Port", site=place, host=place)])
     index.commit()
     for name in ("127.0.0.12", "127.0.0.12:8080"):
         assert ids(index, sites=(name,)) == ids(index, f"host:{name}") == ["127.0.0.12:8080/"]

@@ -45,7 +45,9 @@ class ValueCheck:
         value = one[1]
         other = self._items.by_subject.get(value)
         if other is not None and other.types:
-            if other.shape and not self._schema.accepts(known, other.shape):
+            # An address may be that of a thing: `url` of an article is the page, whose type is WebPage.
+            is_address = value[0] == "<" and "URL" in known.data
+            if other.shape and not is_address and not self._schema.accepts(known, other.shape):
                 self._wrong_thing(item, Stated(*one), known, other.shape)
         elif value[0] == "<":
             if known.enumerations and (found := self._tables.find(value[1:-1])) and found[0] is self._schema:

@@ -29,6 +29,8 @@ _LOOK_AHEAD = 200
 _TAGS_BEFORE = 3
 _BEFORE_NAME = frozenset(b"\t\n\v\f\r \"'/")
 _AFTER_NAME = b"\t\n\v\f\r =/>"  # or nothing
+_BEFORE_WORD = frozenset(b"\t\n\f\r \"'=:/#")
+_AFTER_WORD = b"\t\n\f\r \"'>"
 _NOWHERE = (sys.maxsize - 1, sys.maxsize)
 
 
@@ -49,6 +51,41 @@ def tags_of(source: bytes, nodes: Iterable[LexborNode], attributes: frozenset[st
     if [tag[1].decode("latin-1").lower() for tag in tags] == names:
         return {number: StartTag(*tag.span()) for number, tag in zip(elements, tags, strict=True)}
     return _compared(elements, list(_tags(source, attributes, _hidden(source))), attributes)
+
+
+def tags_with(source: bytes, attribute: str, value: str) -> list[StartTag]:
+    """Tags that are written with this attribute and value between double quotes, in the order of the source. One in a
+    comment or script is among them: compare their number with that of the elements."""
+    wanted = f'{attribute}="{value}"'.encode("utf-8", "replace")
+    found: list[StartTag] = []
+    at = source.find(wanted)
+    while at > 0:
+        match = _tag_around(source, at, 0) if source[at - 1] in _BEFORE_NAME else None
+        if match is not None:
+            found.append(StartTag(*match.span()))
+        at = source.find(wanted, at + len(wanted))
+    return found
+
+
+def tags_naming(source: bytes, name: str, attributes: tuple[bytes, ...]) -> list[StartTag]:
+    """Tags that name this word, with or without a prefix, in one of the attributes; also those in comments. At most
+    two: who asks wants to know whether there is only one."""
+    wanted = name.encode("utf-8", "replace")
+    found: list[StartTag] = []
+    at = source.find(wanted)
+    while at > 0 and len(found) < 2:
+        if source[at - 1] in _BEFORE_WORD and source[at + len(wanted) : at + len(wanted) + 1] in _AFTER_WORD:
+            match = _tag_around(source, at, 0)
+            if match is not None and _is_in(source[match.start() : at], attributes):
+                found.append(StartTag(*match.span()))
+        at = source.find(wanted, at + len(wanted))
+    return found
+
+
+def _is_in(before: bytes, attributes: tuple[bytes, ...]) -> bool:
+    """Whether what follows this part of a tag is within the value of one of the attributes."""
+    name = before[: before.rfind(b"=")].rstrip()
+    return name.lower().endswith(attributes)
 
 
 def _compared(

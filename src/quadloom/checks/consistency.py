@@ -5,23 +5,11 @@ from __future__ import annotations
 import re
 
 from quadloom.checks.items import Item, Items, Problem, local, text_of
-from quadloom.checks.values import is_date, is_number
+from quadloom.checks.values import PAIRS, is_date, is_number
 from quadloom.checks.visible_page import VisiblePage, visible_page
 from quadloom.model.url import host_of
 from quadloom.syntaxes.registry import Context
 
-_PAIRS = (
-    ("startDate", "endDate"),
-    ("validFrom", "validThrough"),
-    ("availabilityStarts", "availabilityEnds"),
-    ("datePosted", "validThrough"),
-    ("birthDate", "deathDate"),
-    ("foundingDate", "dissolutionDate"),
-    ("startTime", "endTime"),
-    ("coverageStartTime", "coverageEndTime"),
-    ("checkinTime", "checkoutTime"),
-)
-_BEGINNINGS = {name: [end for begin, end in _PAIRS if begin == name] for name, _ in _PAIRS}
 _SINGLE = ("name", "headline", "price", "startDate", "endDate", "datePublished", "ratingValue", "telephone", "isbn")
 """Properties with one value for one thing: two syntaxes that differ there contradict each other."""
 _SHOWN = (
@@ -37,19 +25,14 @@ _MAIN = frozenset(
 )
 
 
-def consistency_problems(context: Context, items: Items) -> list[Problem]:
+def consistency_problems(context: Context, items: Items, marked: set[tuple[Item, str]]) -> list[Problem]:
+    """`marked`: items that have one of `MARKED`, with its name."""
     found: list[Problem] = []
-    mains: list[Item] = []
-    for item in items.by_subject.values():
-        if not item.shape:
-            continue
-        names = item.names
-        if not names.isdisjoint(_BEGINNINGS):
-            found += _order(item)
-        if "ratingValue" in names:
-            found += _rating(item)
-        if item.type in _MAIN and items.holder(item) is None:
-            mains.append(item)
+    for item, name in marked:
+        if item.shape:
+            found += _rating(item) if name == "ratingValue" else _order(item, name)
+    mains = [item for item in items.by_subject.values() if item.kind.type in _MAIN and item.kind.shape]
+    mains = [item for item in mains if items.holder(item) is None]
     if mains:
         if len(mains) > 1:
             found += _contradictions(mains, items)
@@ -59,9 +42,9 @@ def consistency_problems(context: Context, items: Items) -> list[Problem]:
     return found
 
 
-def _order(item: Item) -> list[Problem]:
+def _order(item: Item, end: str) -> list[Problem]:
     found = []
-    for begin, end in _PAIRS:
+    for begin in (begin for begin, after in PAIRS if after == end):
         starts, ends = item.texts(begin), item.texts(end)
         if len(starts) == len(ends) == 1 and _is_before(ends[0].strip(), starts[0].strip()):
             found.append(

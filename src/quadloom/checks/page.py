@@ -59,15 +59,16 @@ def check_page(
     if not slices:
         return NOTHING
     items = Items(slices)
-    problems = vocabulary_problems(items, tables, context.base)
+    all_remarks = wanted.places == "all"
+    problems, marked = vocabulary_problems(items, tables, context.base, all_remarks=all_remarks)
     features: dict[str, bool] = {}
     for profile in rules:
-        found, eligible = profile.problems(items, tables.schema)
+        found, eligible = profile.problems(items, tables.schema, all_remarks=all_remarks)
         problems += found
         features.update(eligible)
     for graph in graphs:
         problems += shape_problems(items, graph)
-    problems += consistency_problems(context, items)
+    problems += consistency_problems(context, items, marked)
     audit = PageAudit(_types(items), tuple(sorted(features.items())))
     return PageChecks(_findings(context, items, problems, blanks), audit)
 

@@ -15,6 +15,7 @@ import msgspec
 from quadloom.checks.items import Item, Items, Problem
 from quadloom.checks.vocabulary import Vocabulary
 from quadloom.errors import SettingsError
+from quadloom.model.finding import Severity
 
 FOLDER = Path(__file__).parent / "rules"
 _MAX_SHAPES = 1000  # kinds of items whose gaps are remembered: those of a template are always the same
@@ -44,12 +45,38 @@ class ProfileFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Gap(NamedTuple):
-    """What a rule misses on items with certain properties. `paths` need a look at the values."""
+    """What a rule misses on items of one kind. `paths` need a look at the values."""
 
     rule: ProfileRule
-    required: tuple[str, ...]
-    recommended: tuple[str, ...]
+    required: tuple[_Missing, ...]
+    recommended: _Missing | None
     paths: tuple[str, ...]
+
+
+class _Missing(NamedTuple):
+    """The parts of a problem that are the same for all items of a kind."""
+
+    code: str
+    severity: Severity
+    message: str
+    predicate: str
+    expected: str
+    advice: str
+
+    def on(self, item: Item) -> Problem:
+        return Problem(
+            self.code,
+            self.severity,
+            self.message,
+            item,
+            "item",
+            self.predicate,
+            item.types[0],
+            "",
+            self.expected,
+            self.advice,
+            item.syntax,
+        )
 
 
 class Profile:
@@ -62,35 +89,54 @@ class Profile:
         self._by_type: dict[str, list[ProfileRule]] = {}
         for rule in file.rule:
             self._by_type.setdefault(rule.type, []).append(rule)
-        self._gaps: dict[tuple[_Shape, frozenset[str]], tuple[_Gap, ...]] = {}
+        self._by_shape: dict[_Shape, list[ProfileRule]] = {}
+        self._gaps: dict[tuple[_Shape, frozenset[str]], tuple[_Gap, ...]] = {}  # by types and properties
 
-    def problems(self, items: Items, schema: Vocabulary) -> tuple[list[Problem], dict[str, bool]]:
-        """What is missing, and the features that the page aims at with whether it has all they require."""
+    def problems(
+        self, items: Items, schema: Vocabulary, *, all_remarks: bool = True
+    ) -> tuple[list[Problem], dict[str, bool]]:
+        """What is missing, and the features that the page aims at with whether it has all they require. Without
+        `all_remarks`, what is recommended is said once for items of one kind."""
         found: list[Problem] = []
         features: dict[str, bool] = {}
+        remarked: set[int] = set()
         for item in items.by_subject.values():
-            shape = item.shape
-            if not shape or not item.stated:  # without statements: a reference to what another page describes
+            kind = item.kind
+            if not kind.shape or not item.stated:  # without statements: a reference to what another page describes
                 continue
-            key = (shape, item.names)
+            rules = self._by_shape.get(kind.shape)
+            if rules is None:
+                rules = self._remember_rules(kind.shape, schema)
+            if not rules:
+                continue
+            key = (kind.shape, frozenset([one[0] for one in item.stated]))
             gaps = self._gaps.get(key)
             if gaps is None:
-                gaps = self._remembered(key, tuple(_gap(rule, item.names) for rule in self._rules(shape, schema)))
+                gaps = self._remember_gaps(key, tuple(_gap(rule, item) for rule in rules))
             for gap in gaps:
                 rule = gap.rule
                 if (rule.within or rule.top) and not _holds(rule, items.holder(item), schema):
                     continue
                 missing = gap.required
                 if gap.paths:
-                    missing += tuple(path for path in gap.paths if not _reaches(item, path, items))
-                found += [_problem(item, rule, name, "required") for name in missing]
-                if gap.recommended:
-                    found.append(_problem(item, rule, ", ".join(gap.recommended), "recommended"))
+                    missing += tuple(
+                        _missing(item, rule, path, "required") for path in gap.paths if not _reaches(item, path, items)
+                    )
+                found += [one.on(item) for one in missing]
+                if gap.recommended is not None and (all_remarks or id(gap) not in remarked):
+                    remarked.add(id(gap))
+                    found.append(gap.recommended.on(item))
                 if rule.feature:
                     features[rule.feature] = features.get(rule.feature, False) or not missing
         return found, features
 
-    def _remembered(self, key: tuple[_Shape, frozenset[str]], gaps: tuple[_Gap, ...]) -> tuple[_Gap, ...]:
+    def _remember_rules(self, shape: _Shape, schema: Vocabulary) -> list[ProfileRule]:
+        if len(self._by_shape) > _MAX_SHAPES:
+            self._by_shape.clear()
+        rules = self._by_shape[shape] = self._rules(shape, schema)
+        return rules
+
+    def _remember_gaps(self, key: tuple[_Shape, frozenset[str]], gaps: tuple[_Gap, ...]) -> tuple[_Gap, ...]:
         if len(self._gaps) > _MAX_SHAPES:
             self._gaps.clear()
         self._gaps[key] = gaps
@@ -105,11 +151,29 @@ class Profile:
         return [rule for name in sorted(nearest) for rule in self._by_type[name]]
 
 
-def _gap(rule: ProfileRule, has: frozenset[str]) -> _Gap:
+def _gap(rule: ProfileRule, item: Item) -> _Gap:
+    has = item.names
     required = [name for name in rule.required if "." not in name and name not in has]
     required += [" or ".join(names) for names in rule.any_of if has.isdisjoint(names)]
-    recommended = tuple(name for name in rule.recommended if name.partition(".")[0] not in has)
-    return _Gap(rule, tuple(required), recommended, tuple(name for name in rule.required if "." in name))
+    recommended = ", ".join(name for name in rule.recommended if name.partition(".")[0] not in has)
+    return _Gap(
+        rule,
+        tuple(_missing(item, rule, name, "required") for name in required),
+        _missing(item, rule, recommended, "recommended") if recommended else None,
+        tuple(name for name in rule.required if "." in name),
+    )
+
+
+def _missing(item: Item, rule: ProfileRule, name: str, wish: str) -> _Missing:
+    purpose = f" for {rule.feature}" if rule.feature else ""
+    return _Missing(
+        f"schema-missing-{wish}",
+        "error" if wish == "required" else "info",
+        f"{item.type} has no {name}, {'which is' if ',' not in name else 'which are'} {wish}{purpose}",
+        f"<http://schema.org/{name.split(' ')[0]}>" if wish == "required" else "",
+        name,
+        f"add {name}",
+    )
 
 
 def _holds(rule: ProfileRule, holder: Item | None, schema: Vocabulary) -> bool:
@@ -127,23 +191,6 @@ def _reaches(item: Item, path: str, items: Items) -> bool:
     values = item.values(name)
     return not values or any(
         (other := items.by_subject.get(value)) is None or _reaches(other, rest, items) for value in values
-    )
-
-
-def _problem(item: Item, rule: ProfileRule, name: str, kind: str) -> Problem:
-    purpose = f" for {rule.feature}" if rule.feature else ""
-    return Problem(
-        f"schema-missing-{kind}",
-        "error" if kind == "required" else "info",
-        f"{item.type} has no {name}, {'which is' if ',' not in name else 'which are'} {kind}{purpose}",
-        item,
-        "item",
-        f"<http://schema.org/{name.split(' ')[0]}>" if kind == "required" else "",
-        item.types[0],
-        found="nothing",
-        expected=name,
-        advice=f"add {name}",
-        syntax=item.syntax,
     )
 
 

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import re
 
-from quadloom.checks.items import AddProblem, Item, Items, Stated, local, text_of
+from quadloom.checks.items import AddProblem, Item, Items, Stated, full_shape, local, text_of
 from quadloom.checks.values import (
-    DATE_RULE,
-    DURATION_RULE,
-    SPECIAL,
-    TIME_RULE,
     ValueRule,
     is_misspelt_scheme,
     is_number,
@@ -34,21 +30,23 @@ _LIKE_A_HOST = re.compile(
 class ValueCheck:
     """Checks values of schema.org's properties; problems go to `add`."""
 
-    def __init__(self, items: Items, tables: Vocabularies, base: str, add: AddProblem) -> None:
+    def __init__(
+        self, items: Items, tables: Vocabularies, base: str, add: AddProblem, *, all_remarks: bool = True
+    ) -> None:
         self._items = items
         self._tables = tables
         self._schema = tables.schema
         self._folder = f"<{base.rpartition('/')[0]}/"
         self._add = add
+        self._remarked: set[tuple[str, str]] | None = None if all_remarks else set()
 
     def thing(self, item: Item, one: tuple[str, str, str], known: PropertyTerm) -> None:
         value = one[1]
         other = self._items.by_subject.get(value)
         if other is not None and other.types:
-            # An address may be that of a thing: `url` of an article is the page, whose type is WebPage.
-            is_address = value[0] == "<" and "URL" in known.data
-            if other.shape and not is_address and not self._schema.accepts(known, other.shape):
-                self._wrong_thing(item, Stated(*one), known, other.shape)
+            shape = other.kind.shape
+            if shape and not self._schema.accepts(known, shape):
+                self._unaccepted(item, Stated(*one), known, other)
         elif value[0] == "<":
             if known.enumerations and (found := self._tables.find(value[1:-1])) and found[0] is self._schema:
                 self._member(item, Stated(*one), known, found[1])
@@ -59,7 +57,12 @@ class ValueCheck:
                 if scheme.startswith("http") or is_misspelt_scheme(scheme) or _is_prefix(value, scheme):
                     self._bad_url(item, Stated(*one), known, value[1:-1])
 
-    def _wrong_thing(self, item: Item, stated: Stated, known: PropertyTerm, types: tuple[str, ...]) -> None:
+    def _unaccepted(self, item: Item, stated: Stated, known: PropertyTerm, other: Item) -> None:
+        if stated.value[0] == "<" and "URL" in known.data:
+            return  # an address may be that of a thing: `url` of an article is the page, whose type is WebPage
+        types = full_shape(other, self._schema)
+        if not types or self._schema.accepts(known, types):
+            return
         expected = " or ".join(known.ranges)
         self._add(
             item,
@@ -77,11 +80,9 @@ class ValueCheck:
 
     def text(self, item: Item, one: tuple[str, str, str], known: PropertyTerm) -> None:
         """A text for a property that takes no text, or text of a certain form."""
-        rule = _RULES.get(known.name)
-        if rule is None:
-            rule = _RULES[known.name] = _rule_of(known)
         text = text_of(one[1]).strip()
-        if rule is not _NO_RULE:
+        rule = known.rule
+        if rule is not None:
             if not rule.accepts(text):
                 self._broken(item, Stated(*one), rule, known.name, text)
             return
@@ -113,6 +114,11 @@ class ValueCheck:
         self, item: Item, stated: Stated, known: PropertyTerm, text: str, expected: str, severity: Severity
     ) -> None:
         remark = severity == "info"
+        if remark and self._remarked is not None:
+            key = (item.type, stated.predicate)
+            if key in self._remarked:
+                return
+            self._remarked.add(key)
         self._add(
             item,
             "schema-wrong-value",
@@ -218,22 +224,6 @@ class ValueCheck:
                 advice=f"write https://{written}",
                 syntax=stated.syntax,
             )
-
-
-_NO_RULE = ValueRule("", lambda _text: True, "", "")
-_RULES: dict[str, ValueRule] = {}  # by property of schema.org
-
-
-def _rule_of(known: PropertyTerm) -> ValueRule:
-    """The rule for a text, if dates, durations or the property's own meaning give one."""
-    special = SPECIAL.get(known.name)
-    if special is not None or "Text" in known.data:
-        return special or _NO_RULE
-    if "Time" in known.data:
-        return TIME_RULE
-    if known.data & {"Date", "DateTime"}:
-        return DATE_RULE
-    return DURATION_RULE if "Duration" in known.things else _NO_RULE
 
 
 def _is_prefix(term: str, scheme: str) -> bool:

@@ -53,27 +53,31 @@ def tags_of(source: bytes, nodes: Iterable[LexborNode], attributes: frozenset[st
     return _compared(elements, list(_tags(source, attributes, _hidden(source))), attributes)
 
 
-def tags_with(source: bytes, attribute: str, value: str) -> list[StartTag]:
-    """Tags that are written with this attribute and value between double quotes, in the order of the source. One in a
-    comment or script is among them: compare their number with that of the elements."""
+def attribute_places(source: bytes, attribute: str, value: str) -> list[int]:
+    """Where this attribute is written with this value between double quotes. One in a comment, a script or a text is
+    among them: compare their number with that of the elements."""
     wanted = f'{attribute}="{value}"'.encode("utf-8", "replace")
-    found: list[StartTag] = []
+    found: list[int] = []
     at = source.find(wanted)
     while at > 0:
-        match = _tag_around(source, at, 0) if source[at - 1] in _BEFORE_NAME else None
-        if match is not None:
-            found.append(StartTag(*match.span()))
+        if source[at - 1] in _BEFORE_NAME:
+            found.append(at)
         at = source.find(wanted, at + len(wanted))
     return found
 
 
+def tag_around(source: bytes, place: int) -> StartTag | None:
+    """The start tag that holds this place."""
+    match = _tag_around(source, place, 0)
+    return StartTag(*match.span()) if match is not None else None
+
+
 def tags_naming(source: bytes, name: str, attributes: tuple[bytes, ...]) -> list[StartTag]:
-    """Tags that name this word, with or without a prefix, in one of the attributes; also those in comments. At most
-    two: who asks wants to know whether there is only one."""
+    """Tags that name this word, with or without a prefix, in one of the attributes; also those in comments."""
     wanted = name.encode("utf-8", "replace")
     found: list[StartTag] = []
     at = source.find(wanted)
-    while at > 0 and len(found) < 2:
+    while at > 0:
         if source[at - 1] in _BEFORE_WORD and source[at + len(wanted) : at + len(wanted) + 1] in _AFTER_WORD:
             match = _tag_around(source, at, 0)
             if match is not None and _is_in(source[match.start() : at], attributes):

@@ -8,7 +8,7 @@ with an eye on the elements, and all tags are compared with the tree.
 
 from __future__ import annotations
 
-from quadloom.syntaxes.html.start_tags import StartTag, tags_of, tags_with
+from quadloom.syntaxes.html.start_tags import StartTag, attribute_places, tag_around, tags_of
 from quadloom.syntaxes.microdata.extraction import Conversion, MarkedElement, MarkedPage
 from quadloom.syntaxes.microdata.values import Expansions, Languages
 from quadloom.syntaxes.places import PlaceKind, SourcePlace, TracingSink, local_name, within
@@ -40,15 +40,13 @@ class MicrodataPlaces:
         self._source = context.utf8
         self._first = first
         self._marks = first.document.marks
-        self._items: dict[str, list[MarkedElement]] = {}  # with an itemid, several elements can be one subject
-        for address, subject in first.subjects.items():
-            self._items.setdefault(subject, []).append(self._marks[address])
         self._traced: dict[tuple[str, str, str], int] | None = None
         self._tags: dict[int, StartTag] | None = None
-        self._alike: dict[tuple[str, str], dict[int, StartTag]] = {}  # by attribute and its value
+        self._alike: dict[tuple[str, str], dict[int, int]] = {}  # by attribute and its value
 
     def find(self, subject: str, predicate: str, value: str, kind: PlaceKind) -> SourcePlace | None:
-        items = self._items.get(subject, [])
+        # With an itemid, several elements can be one subject.
+        items = [self._marks[address] for address, named in self._first.subjects.items() if named == subject]
         if kind in ("item", "type"):
             tag = self._tag(items[0], "itemtype") if items else None
             return _typed(self._source, tag, value) if tag else None
@@ -91,15 +89,15 @@ class MicrodataPlaces:
                 if alike is None:
                     alike = self._alike[attribute, written] = self._counted(attribute, written)
                 if alike:
-                    return alike.get(element.address)
+                    return tag_around(self._source, alike[element.address])
             self._tags = tags_of(self._source, (mark.node for mark in self._marks.values()), _ATTRIBUTES)
         return self._tags.get(element.address)
 
-    def _counted(self, attribute: str, written: str) -> dict[int, StartTag]:
-        """The tags of all elements with this attribute; empty if the source has more or fewer."""
+    def _counted(self, attribute: str, written: str) -> dict[int, int]:
+        """Where all elements with this attribute have it; empty if the source has more or fewer."""
         marks = [one.address for one in self._marks.values() if one.attributes.get(attribute) == written]
-        tags = tags_with(self._source, attribute, written)
-        return dict(zip(marks, tags, strict=True)) if len(tags) == len(marks) else {}
+        places = attribute_places(self._source, attribute, written)
+        return dict(zip(marks, places, strict=True)) if len(places) == len(marks) else {}
 
 
 def _typed(source: bytes, tag: StartTag, term: str) -> SourcePlace:

@@ -1,7 +1,7 @@
 """Where in the source the statements of RDFa are.
 
-A name that only one tag of the page mentions is found by a search. For others the extraction is done again, with an eye
-on the elements.
+Tags that mention a name are found by a search. If the page has as many statements with that name, the first tag made the
+first statement, and so on. Otherwise the extraction is done again, with an eye on the elements.
 """
 
 from __future__ import annotations
@@ -61,10 +61,12 @@ class RdfaPlaces:
 
     def find(self, subject: str, predicate: str, value: str, kind: PlaceKind) -> SourcePlace | None:
         if kind in ("item", "type"):
-            tag = self._only_tag(local_name(value), _TYPE) or self._page().typed(subject)
+            tag = self._counted(f"{subject} {TYPE} {value}", f" {TYPE} {value}", local_name(value), _TYPE)
+            tag = tag or self._page().typed(subject)
             return _typed(self._source, tag, value) if tag else None
         name = local_name(predicate)
-        tag = self._only_tag(name, _NAMING) or self._page().stating(subject, predicate, value)
+        tag = self._counted(f"{subject} {predicate} {value}", f" {predicate} ", name, _NAMING)
+        tag = tag or self._page().stating(subject, predicate, value)
         if tag is None:
             return None
         if kind == "property":
@@ -72,9 +74,13 @@ class RdfaPlaces:
             return place or SourcePlace(tag.start, tag.end)
         return value_place(self._source, tag, value, _VALUES)
 
-    def _only_tag(self, name: str, attributes: tuple[bytes, ...]) -> StartTag | None:
+    def _counted(self, statement: str, part: str, name: str, attributes: tuple[bytes, ...]) -> StartTag | None:
+        """The tag of a statement, if there are as many tags with the name as statements with this part."""
         tags = tags_naming(self._source, name, attributes) if name else []
-        return tags[0] if len(tags) == 1 else None
+        if len(tags) < 2:
+            return tags[0] if tags else None
+        alike = [one for one in self._context.sink.statements() if part in one]
+        return tags[alike.index(statement)] if len(alike) == len(tags) and statement in alike else None
 
     def _page(self) -> _TracedPage:
         if self._traced is None:

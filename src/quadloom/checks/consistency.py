@@ -32,7 +32,7 @@ def consistency_problems(context: Context, items: Items, marked: set[tuple[Item,
         if item.shape:
             found += _rating(item) if name == "ratingValue" else _order(item, name)
     mains = [item for item in items.by_subject.values() if item.kind.type in _MAIN and item.kind.shape]
-    mains = [item for item in mains if items.holder(item) is None]
+    mains = [item for item in mains if items.stands_alone(item)]
     if mains:
         if len(mains) > 1:
             found += _contradictions(mains, items)

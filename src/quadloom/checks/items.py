@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Literal, NamedTuple, Protocol
 
 from quadloom.checks.vocabulary import ItemKind, Vocabulary
 from quadloom.model.finding import Severity
 from quadloom.syntaxes.places import local_name
-from quadloom.syntaxes.terms import RDF, TYPE
+from quadloom.syntaxes.terms import RDF, TYPE, XSD
 
 Target = Literal["type", "property", "value", "item"]
 _LIST = frozenset((f"<{RDF}first>", f"<{RDF}rest>"))
 _MAX_PATH = 12
+_MAIN_ENTITY = frozenset(("mainEntity", "about"))
 local = local_name
 _ARROW = " › "
 
@@ -184,6 +185,22 @@ class Items:
                 return above
         return None
 
+    def stands_alone(self, item: Item) -> bool:
+        """Whether an item is part of no other. What a page has as its main entity stands alone."""
+        held = self._held_by().get(item.subject)
+        return held is None or (local(held[1]) in _MAIN_ENTITY and held[0].type.endswith("Page"))
+
+    def is_within(self, item: Item, kinds: Container[str]) -> bool:
+        """Whether an item is part of one whose types in schema.org are among these, however deep."""
+        above: Item | None = item
+        for _ in range(_MAX_PATH):
+            above = self.holder(above) if above is not None else None
+            if above is None:
+                return False
+            if any(name in kinds for name in above.shape or ()):
+                return True
+        return False
+
     def _held_by(self) -> dict[str, tuple[Item, str]]:
         if self._holders is None:
             self._holders = {}
@@ -207,11 +224,23 @@ def full_shape(item: Item, schema: Vocabulary) -> tuple[str, ...] | None:
     return shape
 
 
+_DOUBLE = f'"^^<{XSD}double>'
+
+
 def text_of(literal: str) -> str:
-    """The text of a literal in N-Triples."""
+    """The text of a literal in N-Triples. A double is written as people do: JSON's 4.5 is `4.5E0` in RDF."""
     text = literal[1 : literal.rindex('"')]
+    if literal[-1] == ">" and literal.endswith(_DOUBLE):
+        return _decimal(text)
     if "\\" not in text:
         return text
     return (
         text.replace("\\\\", "\x00").replace('\\"', '"').replace("\\n", "\n").replace("\\r", "\r").replace("\x00", "\\")
     )
+
+
+def _decimal(text: str) -> str:
+    try:
+        return repr(float(text)).removesuffix(".0")
+    except ValueError:
+        return text

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from quadloom.checks.consistency import consistency_problems
+from quadloom.checks.dropped import name_dropped_addresses
 from quadloom.checks.items import Items, Problem
 from quadloom.checks.locating import located, unlocated
 from quadloom.checks.profiles import Profile, profiles
@@ -70,7 +71,8 @@ def check_page(
         problems += shape_problems(items, graph)
     problems += consistency_problems(context, items, marked)
     audit = PageAudit(_types(items), tuple(sorted(features.items())))
-    return PageChecks(_findings(context, items, problems, blanks), audit)
+    findings = [*_findings(context, items, problems, blanks), *name_dropped_addresses(context, blanks)]
+    return PageChecks(findings, audit)
 
 
 class _Tools(NamedTuple):

@@ -89,6 +89,7 @@ class Profile:
         self._by_type: dict[str, list[ProfileRule]] = {}
         for rule in file.rule:
             self._by_type.setdefault(rule.type, []).append(rule)
+        self._actions: frozenset[str] | None = None
         self._by_shape: dict[_Shape, list[ProfileRule]] = {}
         self._gaps: dict[tuple[_Shape, frozenset[str]], tuple[_Gap, ...]] = {}  # by types and properties
 
@@ -115,9 +116,14 @@ class Profile:
                 gaps = self._remember_gaps(key, tuple(_gap(rule, item) for rule in rules))
             for gap in gaps:
                 rule = gap.rule
-                if (rule.within or rule.top) and not _holds(rule, items.holder(item), schema):
+                if rule.top:
+                    if not items.stands_alone(item):
+                        continue
+                elif rule.within and not _is_within(rule, items.holder(item), schema):
                     continue
                 missing = gap.required
+                if missing and self._is_wanted_later(item, items, schema):
+                    missing = ()
                 if gap.paths:
                     missing += tuple(
                         _missing(item, rule, path, "required") for path in gap.paths if not _reaches(item, path, items)
@@ -129,6 +135,14 @@ class Profile:
                 if rule.feature:
                     features[rule.feature] = features.get(rule.feature, False) or not missing
         return found, features
+
+    def _is_wanted_later(self, item: Item, items: Items, schema: Vocabulary) -> bool:
+        """Whether an item describes what an action will give or take, and so is not complete."""
+        if any(name.endswith(("-input", "-output")) for name in item.names):
+            return True
+        if self._actions is None:
+            self._actions = frozenset(name for name in schema.types if "Action" in schema.ancestors(name))
+        return items.is_within(item, self._actions)
 
     def _remember_rules(self, shape: _Shape, schema: Vocabulary) -> list[ProfileRule]:
         if len(self._by_shape) > _MAX_SHAPES:
@@ -176,10 +190,7 @@ def _missing(item: Item, rule: ProfileRule, name: str, wish: str) -> _Missing:
     )
 
 
-def _holds(rule: ProfileRule, holder: Item | None, schema: Vocabulary) -> bool:
-    """Whether a rule is about an item in this place."""
-    if rule.top:
-        return holder is None
+def _is_within(rule: ProfileRule, holder: Item | None, schema: Vocabulary) -> bool:
     return holder is not None and bool(holder.shape) and schema.fits(holder.shape or (), frozenset((rule.within,)))
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from quadloom.checks.items import AddProblem, Item, Items, Stated, full_shape, local, text_of
 from quadloom.checks.values import (
     ValueRule,
+    is_date,
+    is_duration,
     is_misspelt_scheme,
     is_number,
+    is_time,
     is_url,
 )
 from quadloom.checks.vocabulary import PropertyTerm, Vocabularies
@@ -25,6 +29,16 @@ _LIKE_A_HOST = re.compile(
     r"(?:www\.[\w-]+\.|[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|de|fr|co\.uk|io|info|eu|es|it|nl|at|ch|pl|jp|cn|br|ca|au)"
     r"[/>?#])"
 )
+
+
+_TYPED: dict[str, Callable[[str], bool]] = {
+    "Number": is_number,
+    "Boolean": lambda text: text.rpartition("/")[2].lower() in ("true", "false"),
+    "Date": is_date,
+    "DateTime": is_date,
+    "Time": is_time,
+}
+_TYPED_NAMES = {"Number": "a number", "Boolean": "true or false", "Date": "a date of ISO 8601", "Time": "a time"}
 
 
 class ValueCheck:
@@ -91,20 +105,24 @@ class ValueCheck:
         if "Text" in data:
             return
         if known.enumerations and not data:
-            self._member(
-                item, stated, known, text.rpartition("/")[2] if "://" in text else text.removeprefix("schema:")
-            )
-        elif "Number" in data:
-            if not is_number(text):
-                self._wrong_text(item, stated, known, text, "a number", "warning")
-        elif "Boolean" in data:
-            if text.rpartition("/")[2].lower() not in ("true", "false"):
-                self._wrong_text(item, stated, known, text, "true or false", "warning")
+            found = self._tables.find(text) if "://" in text else (self._schema, text.removeprefix("schema:"))
+            if found is not None and found[0] is self._schema:  # members of other vocabularies are not known
+                self._member(item, stated, known, found[1])
+        elif data & _TYPED.keys():
+            if not any(_TYPED[kind](text) for kind in data & _TYPED.keys()) and not self._may_be(known, text):
+                wanted = " or ".join(_TYPED_NAMES[kind] for kind in _TYPED_NAMES if kind in data)
+                self._wrong_text(item, stated, known, text, wanted, "warning")
         elif "URL" in data:
             if not is_url(text):
                 self._bad_url(item, stated, known, text)
         elif known.things and not self._is_quantity(known):
             self._wrong_text(item, stated, known, text, " or ".join(known.ranges), "info")
+
+    def _may_be(self, known: PropertyTerm, text: str) -> bool:
+        """Whether a text is a duration or the name of a member, where these are allowed beside a number."""
+        if "Duration" in known.things and is_duration(text):
+            return True
+        return bool(known.members) and text.rpartition("/")[2] in known.members
 
     def _is_quantity(self, known: PropertyTerm) -> bool:
         """`5 km` and `270 calories` are how schema.org writes quantities."""

@@ -60,7 +60,7 @@ class ItemKind:
 
     def __init__(
         self,
-        type: str = "",  # noqa: A002 - the word of the trade
+        type: str = "",
         shape: tuple[str, ...] | None = None,
         properties: Mapping[str, PropertyTerm] = MappingProxyType({}),
         *,
@@ -255,11 +255,11 @@ def _rule(name: str, data: set[str], things: set[str]) -> ValueRule | None:
     special = SPECIAL.get(name)
     if special is not None or "Text" in data:
         return special
-    if "Time" in data:
-        return TIME_RULE
-    if data & {"Date", "DateTime"}:
-        return DATE_RULE
-    return DURATION_RULE if "Duration" in things else None
+    if not data:
+        return DURATION_RULE if "Duration" in things else None
+    if not data <= {"Date", "DateTime", "Time"}:  # merchantReturnDays takes a date or a number
+        return None
+    return TIME_RULE if "Time" in data else DATE_RULE
 
 
 class Vocabularies:

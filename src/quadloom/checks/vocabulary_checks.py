@@ -1,7 +1,7 @@
 """Terms that do not exist, do not fit or are out of date, and values that their property does not expect.
 
-Every statement costs one lookup in the properties of its item's kind (`ItemKind`); only what is not found there, or needs
-a look at its value, costs more.
+Every statement costs one lookup in the properties of its item's kind (`ItemKind`); only what is not found there, or
+needs a look at its value, costs more.
 """
 
 from __future__ import annotations
@@ -24,6 +24,10 @@ _MORE_PREFIXES = {
     "wgs": "http://www.w3.org/2003/01/geo/wgs84_pos#",
     "dcmitype": "http://purl.org/dc/dcmitype/",
 }
+# Prefixes of `<meta property>` that readers of Open Graph know without a declaration.
+_OPEN_GRAPH = frozenset(
+    ("og", "article", "book", "profile", "product", "music", "video", "fb", "al", "twitter", "place")
+)
 _OWN_SPACES = ("http://schema.org/", "https://schema.org/")
 _XSD_AT = f'"^^<{XSD}'
 _IGNORED = (f"<{RDF}", "<http://www.w3.org/2000/01/rdf-schema#", "<http://www.w3.org/2002/07/owl#")
@@ -32,9 +36,11 @@ _IGNORED = (f"<{RDF}", "<http://www.w3.org/2000/01/rdf-schema#", "<http://www.w3
 def vocabulary_problems(
     items: Items, tables: Vocabularies, base: str, *, all_remarks: bool = True
 ) -> tuple[list[Problem], set[tuple[Item, str]]]:
-    """Problems of all items, and the items that have a marked property (`PropertyTerm.marked`), with its name. Sets the items' kinds.
-    `base` is the page's address. Without `all_remarks`, a remark about a property of a type is made once for the
-    page."""
+    """Problems of all items, and the items that have a marked property (`PropertyTerm.marked`), with its name.
+
+    Sets the items' kinds. `base` is the page's address. Without `all_remarks`, a remark about a property of a type is
+    made once for the page.
+    """
     for item in items.by_subject.values():
         item.kind = tables.kind(tuple(item.types))
     check = _Check(items, tables, base, all_remarks)
@@ -272,14 +278,20 @@ class _Check:
 
     def _prefix(self, item: Item, term: str, stated: Stated | None) -> None:
         """A name such as `dct:subject` whose prefix nobody declared is read as an IRI of the scheme dct."""
-        if term.startswith(("<http", "_:")) or term.startswith(_IGNORED):
-            if stated is not None and term.startswith(self._fragment) and stated.syntax == "microdata":
+        if stated is not None and stated.syntax == "microdata":
+            if term.startswith(self._fragment):
                 self._untyped(item, stated)
+                return
+            if item.types and term.startswith(item.types[0][:-1]):
+                return  # a name made from the type, which is reported itself
+        if term.startswith(("<http", "_:")) or term.startswith(_IGNORED):
             return
         match = _SCHEME.match(term)
         if match is None or match[1].lower() in SCHEMES:
             return
         prefix = match[1]
+        if stated is not None and stated.syntax == "rdfa" and prefix.lower() in _OPEN_GRAPH:
+            return
         space = INITIAL_PREFIXES.get(prefix.lower()) or _MORE_PREFIXES.get(prefix.lower(), "")
         self._add(
             item,

@@ -50,6 +50,15 @@ class _Object(NamedTuple):
     members: list[_Member]
 
 
+class MemberText(NamedTuple):
+    """A text in JSON-LD. `type`: of the object that has it, as it is written; empty if it has none."""
+
+    type: str
+    key: str
+    text: str
+    place: SourcePlace
+
+
 class JsonldPlaces:
     """Places of statements. `blanks`: how many blank nodes the page had before its JSON-LD."""
 
@@ -60,13 +69,20 @@ class JsonldPlaces:
         self._only = _OnlyPlaces(context.utf8, self._blocks)
         self._traced: _TracedPlaces | None = None
 
+    def texts(self) -> list[MemberText]:
+        """All texts of the page's JSON-LD, with the key and the type of their object."""
+        return self._all_traced().texts()
+
     def find(self, subject: str, predicate: str, value: str, kind: PlaceKind) -> SourcePlace | None:
         place = self._only.find(predicate, value, kind)
         if place is not None:
             return place
+        return self._all_traced().find(subject, predicate, value, kind)
+
+    def _all_traced(self) -> _TracedPlaces:
         if self._traced is None:
             self._traced = _TracedPlaces(self._context, self._blanks, self._blocks)
-        return self._traced.find(subject, predicate, value, kind)
+        return self._traced
 
 
 class _OnlyPlaces:
@@ -200,6 +216,17 @@ class _TracedPlaces:
                         return self._place(entry, (member.start, member.start + len(member.key) + 2))
                     return self._place(entry, (part.start, part.end))
         return None
+
+    def texts(self) -> list[MemberText]:
+        found: list[MemberText] = []
+        for entry in self._all:
+            kind = next((str(one.value.value) for one in entry[0].members if one.key == "@type"), "")
+            for member in entry[0].members:
+                for part in member.value.parts or (member.value,):
+                    if isinstance(part.value, str):
+                        place = self._place(entry, (part.start, part.end))
+                        found.append(MemberText(kind, member.key, part.value, place))
+        return found
 
     def _part(self, stated: _Value, term: str) -> _Value | None:
         """The value, or the part of an array, that gave this term."""

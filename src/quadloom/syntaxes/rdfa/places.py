@@ -1,7 +1,7 @@
 """Where in the source the statements of RDFa are.
 
-Tags that mention a name are found by a search. If the page has as many statements with that name, the first tag made the
-first statement, and so on. Otherwise the extraction is done again, with an eye on the elements.
+Tags that mention a name are found by a search. If the page has as many statements with that name, the first tag made
+the first statement, and so on. Otherwise the extraction is done again, with an eye on the elements.
 """
 
 from __future__ import annotations

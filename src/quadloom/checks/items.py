@@ -187,8 +187,12 @@ class Items:
 
     def stands_alone(self, item: Item) -> bool:
         """Whether an item is part of no other. What a page has as its main entity stands alone."""
-        held = self._held_by().get(item.subject)
+        held = self.held_by(item)
         return held is None or (local(held[1]) in _MAIN_ENTITY and held[0].type.endswith("Page"))
+
+    def held_by(self, item: Item) -> tuple[Item, str] | None:
+        """The first item that has this one as a value, and its property."""
+        return self._held_by().get(item.subject)
 
     def is_within(self, item: Item, kinds: Container[str]) -> bool:
         """Whether an item is part of one whose types in schema.org are among these, however deep."""

@@ -64,7 +64,7 @@ def check_page(
     problems, marked = vocabulary_problems(items, tables, context.base, all_remarks=all_remarks)
     features: dict[str, bool] = {}
     for profile in rules:
-        found, eligible = profile.problems(items, tables.schema, all_remarks=all_remarks)
+        found, eligible = profile.problems(items, tables.schema, problems, all_remarks=all_remarks)
         problems += found
         features.update(eligible)
     for graph in graphs:

@@ -6,13 +6,14 @@ their own in the same way and name the file in `audit.profiles`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from quadloom.checks.items import Item, Items, Problem
+from quadloom.checks.items import Item, Items, Problem, local
 from quadloom.checks.vocabulary import Vocabulary
 from quadloom.errors import SettingsError
 from quadloom.model.finding import Severity
@@ -34,6 +35,11 @@ class ProfileRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     recommended: tuple[str, ...] = ()
     within: str = ""
     top: bool = False
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Properties that count for eligibility."""
+        return (*self.required, *(name for names in self.any_of for name in names))
 
 
 class ProfileFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -94,20 +100,22 @@ class Profile:
         self._gaps: dict[tuple[_Shape, frozenset[str]], tuple[_Gap, ...]] = {}  # by types and properties
 
     def problems(
-        self, items: Items, schema: Vocabulary, *, all_remarks: bool = True
+        self, items: Items, schema: Vocabulary, others: Sequence[Problem] = (), *, all_remarks: bool = True
     ) -> tuple[list[Problem], dict[str, bool]]:
-        """What is missing, and the features that the page aims at with whether it has all they require. Without
-        `all_remarks`, what is recommended is said once for items of one kind."""
+        """What is missing, and the features that the page aims at with whether it is eligible for them.
+
+        An item is eligible if it has all that is required, and `others` (what other checks found) has no error in one
+        of these values. Without `all_remarks`, what is recommended is said once for items of one kind.
+        """
         found: list[Problem] = []
         features: dict[str, bool] = {}
         remarked: set[int] = set()
+        spoilt = self._spoilt(items, others, schema)
         for item in items.by_subject.values():
             kind = item.kind
             if not kind.shape or not item.stated:  # without statements: a reference to what another page describes
                 continue
-            rules = self._by_shape.get(kind.shape)
-            if rules is None:
-                rules = self._remember_rules(kind.shape, schema)
+            rules = self._rules_of(kind.shape, schema)
             if not rules:
                 continue
             key = (kind.shape, frozenset([one[0] for one in item.stated]))
@@ -123,7 +131,7 @@ class Profile:
                     continue
                 missing = gap.required
                 if missing and self._is_wanted_later(item, items, schema):
-                    missing = ()
+                    continue
                 if gap.paths:
                     missing += tuple(
                         _missing(item, rule, path, "required") for path in gap.paths if not _reaches(item, path, items)
@@ -133,8 +141,27 @@ class Profile:
                     remarked.add(id(gap))
                     found.append(gap.recommended.on(item))
                 if rule.feature:
-                    features[rule.feature] = features.get(rule.feature, False) or not missing
+                    eligible = not missing and (not spoilt or not _is_spoilt(rule, item, spoilt))
+                    features[rule.feature] = features.get(rule.feature, False) or eligible
         return found, features
+
+    def _spoilt(self, items: Items, others: Sequence[Problem], schema: Vocabulary) -> dict[str, set[str]]:
+        """Required properties with an error in their value, by subject; an offer without a usable price spoils the
+        `offers` of its product."""
+        spoilt: dict[str, set[str]] = {}
+        for problem in others:
+            if problem.severity != "error" or problem.target != "value":
+                continue
+            item, name = problem.item, local(problem.predicate)
+            while any(name in rule.needs for rule in self._rules_of(item.shape or (), schema)):
+                names = spoilt.setdefault(item.subject, set())
+                held = items.held_by(item)
+                if name in names or held is None:
+                    names.add(name)
+                    break
+                names.add(name)
+                item, name = held[0], local(held[1])
+        return spoilt
 
     def _is_wanted_later(self, item: Item, items: Items, schema: Vocabulary) -> bool:
         """Whether an item describes what an action will give or take, and so is not complete."""
@@ -144,10 +171,12 @@ class Profile:
             self._actions = frozenset(name for name in schema.types if "Action" in schema.ancestors(name))
         return items.is_within(item, self._actions)
 
-    def _remember_rules(self, shape: _Shape, schema: Vocabulary) -> list[ProfileRule]:
-        if len(self._by_shape) > _MAX_SHAPES:
-            self._by_shape.clear()
-        rules = self._by_shape[shape] = self._rules(shape, schema)
+    def _rules_of(self, shape: _Shape, schema: Vocabulary) -> list[ProfileRule]:
+        rules = self._by_shape.get(shape)
+        if rules is None:
+            if len(self._by_shape) > _MAX_SHAPES:
+                self._by_shape.clear()
+            rules = self._by_shape[shape] = self._rules(shape, schema)
         return rules
 
     def _remember_gaps(self, key: tuple[_Shape, frozenset[str]], gaps: tuple[_Gap, ...]) -> tuple[_Gap, ...]:
@@ -188,6 +217,13 @@ def _missing(item: Item, rule: ProfileRule, name: str, wish: str) -> _Missing:
         name,
         f"add {name}",
     )
+
+
+def _is_spoilt(rule: ProfileRule, item: Item, spoilt: dict[str, set[str]]) -> bool:
+    wrong = spoilt.get(item.subject)
+    if not wrong:
+        return False
+    return not wrong.isdisjoint(rule.required) or any(item.names.intersection(one) <= wrong for one in rule.any_of)
 
 
 def _is_within(rule: ProfileRule, holder: Item | None, schema: Vocabulary) -> bool:

@@ -18,7 +18,7 @@ import msgspec
 from quadloom.checks.codes import codes
 from quadloom.model.finding import WEIGHT, Finding, FindingRecord, Severity, reported
 from quadloom.model.outcome import PageRow
-from quadloom.model.url import site_of
+from quadloom.model.url import belongs_to, site_of
 from quadloom.stores.protocols.catalog import Catalog
 
 _SLICE = 1000
@@ -86,6 +86,7 @@ class SiteAudit(msgspec.Struct, frozen=True):
     still: int
     fixed: int
     score: float
+    compared: int  # pages that were read before, so that new and fixed mean something
     types: tuple[TypeAudit, ...]
     features: tuple[FeatureAudit, ...]
 
@@ -122,7 +123,7 @@ def pages_of(catalog: Catalog, sites: Collection[str] = ()) -> Iterator[PageFind
     while rows := catalog.scan(after=after, limit=_SLICE):
         after = rows[-1].fingerprint
         for row in rows:
-            if row.kind != "redirect" and (not sites or row.host in sites or site_of(row.host) in sites):
+            if row.kind != "redirect" and belongs_to(row.host, sites):
                 yield PageFindings(row, row.findings)
 
 
@@ -136,7 +137,7 @@ def audit(pages: Iterable[PageFindings], *, since: float = 0.0, codes_wanted: Co
 
 class _Counts:
     def __init__(self) -> None:
-        self.pages = self.with_data = self.new = self.still = self.fixed = 0
+        self.pages = self.with_data = self.new = self.still = self.fixed = self.compared = 0
         self.severities: dict[str, int] = {"error": 0, "warning": 0, "info": 0}
         self.sum = 0.0
         self.types: dict[str, _TypeCounts] = {}
@@ -170,13 +171,15 @@ class _Tally:
         site = site_of(row.host)
         counts = self._sites.setdefault(site, _Counts())
         counts.pages += 1
+        counts.compared += row.visits > 1
         findings = [one for one in page.findings if not self._wanted or one.code in self._wanted]
         worst: dict[str, int] = {}
         for finding in findings:
             counts.severities[finding.severity] += 1
             is_new = self._is_new(finding, row)
-            counts.new += is_new
-            counts.still += not is_new
+            if finding.since:  # what only several pages together show has no visit of its own
+                counts.new += is_new
+                counts.still += not is_new
             worst[finding.type] = min(worst.get(finding.type, 9), WEIGHT[finding.severity])
             self._group(site, row, finding, is_new)
             self._event(finding.since, finding.severity, 1)
@@ -283,6 +286,7 @@ def _site(name: str, counts: _Counts) -> SiteAudit:
         counts.still,
         counts.fixed,
         round(100 * counts.sum / counts.with_data, 1) if counts.with_data else 100.0,
+        counts.compared,
         tuple(types),
         tuple(features),
     )

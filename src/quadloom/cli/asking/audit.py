@@ -157,10 +157,10 @@ def _print_screen(s: Session, report: AuditReport, limit: int) -> None:
 def report_lines(report: AuditReport, limit: int) -> Iterator[str]:
     """The report as text."""
     for one in report.sites:
+        change = f" · {one.new} new, {one.still} still there, {one.fixed} fixed" if one.compared or one.new else ""
         yield (
             f"{one.site}  score {one.score:.0f} of 100 · {one.pages} pages, {one.with_data} with data · "
-            f"{one.errors} errors, {one.warnings} warnings, {one.remarks} remarks · "
-            f"{one.new} new, {one.still} still there, {one.fixed} fixed"
+            f"{one.errors} errors, {one.warnings} warnings, {one.remarks} remarks{change}"
         )
         rich = [f"{feature.feature} {feature.eligible} of {feature.pages}" for feature in one.features]
         if rich:
@@ -188,4 +188,6 @@ def group_lines(group: DefectGroup) -> Iterator[str]:
     if group.fix:
         yield f"  fix: {group.fix}"
     for example in group.examples:
-        yield f"    {example.page}" + (f" line {example.line}" if example.line else "")
+        place = f" line {example.line}" if example.line else ""
+        found = f": {shortened(' '.join(example.found.split()), 40)}" if example.found and example.line else ""
+        yield f"    {example.page}{place}{found}"

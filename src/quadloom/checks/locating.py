@@ -16,7 +16,7 @@ from quadloom.syntaxes.rdfa.places import RdfaPlaces
 from quadloom.syntaxes.registry import Context
 
 _WIDTH = 160  # characters of an excerpt
-_BEFORE = 60  # of them before the column, in a long line
+_BEFORE = 28  # of them before the column, in a long line: the place is in sight on a telephone too
 _MAKERS: dict[tuple[str, str], Callable[[Context, int], StatementPlaces]] = {
     ("html", "jsonld"): JsonldPlaces,
     ("xhtml", "jsonld"): JsonldPlaces,

@@ -105,6 +105,19 @@ def test_new_still_and_fixed_between_two_visits() -> None:
     assert report_of(again).sites[0].new == 1
     assert report_of(good).sites[0].fixed == 1
     assert [(point.errors, point.warnings) for point in report_of(good).trend] == [(1, 0), (0, 0)]
+    improved = [one.headline for one in report_of(good).improved]
+    assert improved == ["1 page under /products/: bad-price (Product › offers › price)"]
+    assert f"<li>{improved[0]}</li>" in html_report(report_of(good), title="x", now=1e9)
+    assert "✓ fixed  shop.example" in list(report_lines(report_of(good), 5))
+
+
+def test_two_visits_of_one_day_are_two_points() -> None:
+    url = "https://shop.example/products/1"
+    bad = row(url, "12 €", at=1e9)
+    good = row(url, "13.00", before=bad, at=1e9 + 600)
+    trend = report_of(good).trend
+    assert [(point.errors, point.warnings) for point in trend] == [(1, 0), (0, 0)]
+    assert trend[1].at - trend[0].at == 600
 
 
 def test_formats_can_be_read_by_other_programs() -> None:

@@ -25,6 +25,7 @@ from quadloom.settings import Settings
 from quadloom.warehouse import Warehouse
 
 _MARKS = {"error": "✗", "warning": "!", "info": "·"}
+_IMPROVED = 5  # groups of what was fixed that are printed
 AuditFormat = Literal["text", "json", "sarif", "junit", "html"]
 
 
@@ -174,6 +175,10 @@ def group_report(report: AuditReport, limit: int) -> Iterator[str]:
     for group in shown[:limit]:
         yield ""
         yield from group_lines(group)
+    for one in report.improved[:_IMPROVED]:
+        yield ""
+        yield f"✓ fixed  {one.site}"
+        yield f"  {one.headline}"
     remarks = sum(group.severity == "info" for group in report.groups)
     if len(shown) > limit or (remarks and shown[0].severity != "info"):
         yield ""

@@ -75,6 +75,13 @@ def check_page(
     return PageChecks(findings, audit)
 
 
+def check_audit_settings(wanted: AuditSettings) -> None:
+    """Read what the checks need. Raises `SettingsError` for a vocabulary, profile or shapes that cannot be read: at the
+    start of a command, not on each of its pages."""
+    if wanted.checks:
+        _tools(wanted)
+
+
 class _Tools(NamedTuple):
     tables: Vocabularies
     profiles: tuple[Profile, ...]

@@ -253,7 +253,12 @@ def _profile(name: str) -> Profile:
     try:
         return Profile(msgspec.toml.decode(path.read_bytes(), type=ProfileFile))
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.toml")))
+        known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.toml") if file.stem != "codes"))
         raise SettingsError(
-            f"the profile {name} cannot be read: {error}", hint=f"audit.profiles takes {known}, or the path of a file"
+            f"the profile {name} cannot be read: {_reason(error)}",
+            hint=f"audit.profiles takes {known}, or the path of a file",
         ) from None
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

@@ -205,7 +205,7 @@ class _Tally:
             worst[finding.type] = min(worst.get(finding.type, 9), WEIGHT[finding.severity])
             self._group(site, row, finding, is_new)
             self._event(finding.since, finding.severity, 1)
-        for fixed in row.fixed:
+        for fixed in (one for one in row.fixed if not self._wanted or one.code in self._wanted):
             if fixed.fixed_at >= self._since if self._since else fixed.fixed_at == row.fetched_at:
                 counts.fixed += 1
                 key = (fixed.severity, fixed.code, site, template_of(row.href), fixed.path)

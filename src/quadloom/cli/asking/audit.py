@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,8 +18,11 @@ from quadloom.asking.audit.report import AuditReport, DefectGroup, PageFindings,
 from quadloom.asking.audit.report import audit as audited
 from quadloom.asking.inspect.child import InspectTask, InspectWorker
 from quadloom.asking.search import moment
+from quadloom.checks.codes import codes as known_codes
+from quadloom.checks.page import check_audit_settings
 from quadloom.cli.session import Session, session
 from quadloom.cli.tables import shortened
+from quadloom.errors import UsageError
 from quadloom.model.finding import WEIGHT
 from quadloom.model.page import Page
 from quadloom.settings import Settings
@@ -63,6 +67,7 @@ def audit(
     """
     s = session()
     s.override({"audit.profiles": list(profile) if profile else None})
+    check_audit_settings(s.settings.audit)
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
         stores = warehouse.stores
         pages = pages_of(stores.catalog, site)
@@ -70,6 +75,12 @@ def audit(
             pages = _again(pages, warehouse, s.settings)
         across = {page.row.fingerprint: page for page in across_pages(stores.quads, stores.catalog, frozenset(site))}
         report = audited(_with(pages, across), since=moment(since), codes_wanted=code)
+    if code and not report.groups:
+        near = (
+            difflib.get_close_matches(code[0], known_codes(), n=1, cutoff=0.8) if code[0] not in known_codes() else []
+        )
+        if near:  # other codes than these may come from any phase or plug-in
+            raise UsageError(f"there is no finding {code[0]!r}", hint=f"did you mean {near[0]}?")
     if format == "text" and not s.json:
         _print(s, report, limit, output)
     else:
@@ -101,7 +112,10 @@ def _again(pages: Iterator[PageFindings], warehouse: Warehouse, settings: Settin
             if seen is None:
                 yield page
             else:
-                yield PageFindings(msgspec.structs.replace(page.row, audit=seen.audit), seen.findings)
+                # Other rules than those of the visits: there is nothing to compare with.
+                yield PageFindings(
+                    msgspec.structs.replace(page.row, audit=seen.audit, fixed=(), visits=1), seen.findings
+                )
     finally:
         worker.close()
 

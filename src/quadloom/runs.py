@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from quadloom.asking.questions import WarehouseQueries
+from quadloom.checks.page import check_audit_settings
 from quadloom.cluster.borrowing import borrowed, shards_of
 from quadloom.cluster.member import ClusterMember
 from quadloom.crawl.requests import CrawlRequests
@@ -90,6 +91,7 @@ class Runs:
                 hint="give --cluster postgresql://user@host:5432/database, or set stores.frontier",
             )
         check_strategies(self.settings)
+        check_audit_settings(self.settings.audit)
         return self._member(self._session(self._stores, forever=forever, waits=True), notice)
 
     def topic(
@@ -118,6 +120,7 @@ class Runs:
     ) -> RunningCrawl:
         settings = replace(self.settings, crawl=with_limits(self.settings.crawl, limits))
         check_strategies(settings)
+        check_audit_settings(settings.audit)
         self.settings = settings
         if "fetch" in stores.phases:  # only the process that owns the queue applies the scope to it
             self._scope.configure(settings.crawl)

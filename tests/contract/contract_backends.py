@@ -42,6 +42,7 @@ from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.frontier import SqliteFrontier
 from quadloom.stores.sqlite.outbox import SqliteOutbox
 from quadloom.stores.sqlite.schema import SCHEMA
+from quadloom.stores.text.sharded import ShardedText
 from quadloom.stores.text.tantivy import TantivyText
 from quadloom_lab.memory.archive import MemoryArchive
 from quadloom_lab.memory.catalog import MemoryCatalog
@@ -296,6 +297,17 @@ class TantivyShelf:
         return self.text
 
 
+class ShardedShelf:
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / "shared"
+        self.text: TextIndex = ShardedText(self._path)
+
+    def reopen(self) -> TextIndex:
+        self.text.close()
+        self.text = ShardedText(self._path)
+        return self.text
+
+
 class MemoryShelf:
     def __init__(self, directory: Path) -> None:
         self.text: TextIndex = MemoryText()
@@ -316,8 +328,11 @@ class PostgresShelf:
         return self.text
 
 
+Shelf = MemoryShelf | TantivyShelf | ShardedShelf | PostgresShelf
+
 TEXT_INDEXES = {
     "memory": MemoryShelf,
     "tantivy": TantivyShelf,
+    "tantivy+shards": ShardedShelf,
     "postgresql": PostgresShelf,
 }

@@ -22,7 +22,7 @@ from quadloom.maintenance.swap import SpooledLedger, commit, discard, write_mark
 from quadloom.maintenance.verify import VerifyReport, verify
 from quadloom.model.event import EventKind
 from quadloom.process.durable import replacing
-from quadloom.stores.backends import fresh_quads, open_text
+from quadloom.stores.backends import fresh_quads, fresh_text
 from quadloom.stores.protocols.state import Shards
 from quadloom.stores.stores import Stores
 
@@ -116,7 +116,7 @@ class Maintenance:
         with (
             closing(SpooledLedger(stores.path)) as ledger,
             fresh_quads(stores.places.new("quads"), settings) as quads,
-            closing(open_text(stores.places.new("text"), settings, writable=True)) as text,
+            fresh_text(stores.places.new("text"), settings) as text,
         ):
             report = rebuild(stores, settings, quads, text, ledger, progress=batch_done)
             check_shards()  # before pages that were not found are removed from a server

@@ -24,6 +24,7 @@ from quadloom.stores.quads.sparql_client import SparqlServer, server_of
 from quadloom.stores.search.synonyms import NO_SYNONYMS, Synonyms
 from quadloom.stores.shards import worker_name
 from quadloom.stores.sqlite.state import DATABASE, EmbeddedState
+from quadloom.stores.text.sharded import ShardedText
 from quadloom.stores.text.tantivy import TantivyText
 
 
@@ -67,6 +68,14 @@ def _tantivy(folder: Path, settings: Settings, writable: bool) -> TextIndex:
     return TantivyText(folder, read_only=not writable, synonyms=_synonyms(settings))
 
 
+def _sharded_text(_folder: Path, settings: Settings, writable: bool) -> TextIndex:
+    return ShardedText(_shared_text(settings), read_only=not writable, synonyms=_synonyms(settings))
+
+
+def _shared_text(settings: Settings) -> Path:
+    return Path(settings.stores.text.partition(":")[2].removeprefix("//"))
+
+
 def _postgres_text(_folder: Path, settings: Settings, writable: bool) -> TextIndex:
     from quadloom.stores.postgres.database import PostgresDatabase
     from quadloom.stores.postgres.state import database_url
@@ -96,10 +105,11 @@ QUAD_STORES: dict[str, Callable[[Path, Settings, bool], QuadStore]] = {
 TEXT_INDEXES: dict[str, Callable[[Path, Settings, bool], TextIndex]] = {
     "tantivy": _tantivy,
     "embedded": _tantivy,
+    "tantivy+shards": _sharded_text,
     "postgresql": _postgres_text,
 }
 _FOLDERS = ("oxigraph", "tantivy", "embedded")  # may name their folder, see `Places` in `quadloom.stores.stores`
-REMOTE = frozenset(("s3", "sparql+http", "sparql+https"))  # take an address
+REMOTE = frozenset(("s3", "sparql+http", "sparql+https", "tantivy+shards"))  # take an address
 # Frontier and catalog share a database, so that a settlement is one transaction.
 STATES: dict[str, Callable[[Path, Settings, bool, bool], State]] = {"sqlite": EmbeddedState, "postgresql": _cluster}
 
@@ -135,11 +145,24 @@ def open_text(folder: Path, settings: Settings, *, writable: bool) -> TextIndex:
     return TEXT_INDEXES[_scheme("text", settings.stores.text, tuple(TEXT_INDEXES))](folder, settings, writable)
 
 
+@contextmanager
+def fresh_text(folder: Path, settings: Settings) -> Iterator[TextIndex]:
+    """An index to fill from nothing, as with `fresh_quads`. Documents in the database are replaced one by one."""
+    if _scheme("text", settings.stores.text, tuple(TEXT_INDEXES)) == "tantivy+shards":
+        with closing(ShardedText(_shared_text(settings), fresh=True)) as sharded:
+            yield sharded
+            sharded.publish()
+    else:
+        with closing(open_text(folder, settings, writable=True)) as text:
+            yield text
+
+
 def local_indexes(settings: Settings) -> tuple[str, ...]:
     """Which of the two indexes are folders of the warehouse, not on a server."""
     quads = _scheme("quads", settings.stores.quads, tuple(QUAD_STORES))
     text = _scheme("text", settings.stores.text, tuple(TEXT_INDEXES))
-    return (*(("quads",) if quads not in REMOTE else ()), *(("text",) if text != "postgresql" else ()))
+    shared = text == "postgresql" or text in REMOTE
+    return (*(("quads",) if quads not in REMOTE else ()), *(("text",) if not shared else ()))
 
 
 def exists(path: Path, settings: Settings) -> bool:

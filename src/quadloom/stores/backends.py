@@ -19,8 +19,9 @@ from quadloom.stores.protocols.state import State
 from quadloom.stores.protocols.text import TextIndex
 from quadloom.stores.quads.memory import MemoryQuads
 from quadloom.stores.quads.oxigraph import OxigraphQuads
+from quadloom.stores.quads.sharded import RefilledShards, ShardedQuads
 from quadloom.stores.quads.sparql import RefilledQuads, SparqlQuads
-from quadloom.stores.quads.sparql_client import SparqlServer, server_of
+from quadloom.stores.quads.sparql_client import SparqlServer, SparqlServers, servers_of
 from quadloom.stores.search.synonyms import NO_SYNONYMS, Synonyms
 from quadloom.stores.shards import worker_name
 from quadloom.stores.sqlite.state import DATABASE, EmbeddedState
@@ -61,7 +62,10 @@ def _oxigraph(folder: Path, settings: Settings, writable: bool) -> QuadStore:
 
 
 def _sparql(_folder: Path, settings: Settings, writable: bool) -> QuadStore:
-    return SparqlQuads(server_of(settings), read_only=not writable)
+    servers = servers_of(settings)
+    if len(servers) > 1:
+        return ShardedQuads(servers, read_only=not writable)
+    return SparqlQuads(servers[0], read_only=not writable)
 
 
 def _tantivy(folder: Path, settings: Settings, writable: bool) -> TextIndex:
@@ -127,7 +131,8 @@ def fresh_quads(folder: Path, settings: Settings) -> Iterator[QuadStore]:
     """A store to fill from nothing: a new one in `folder`, with which the caller then replaces the old one; or the
     server's, from which pages that were not written again are removed in the end."""
     if _scheme("quads", settings.stores.quads, tuple(QUAD_STORES)) in REMOTE:
-        with closing(RefilledQuads(server_of(settings))) as refilled:
+        servers = servers_of(settings)
+        with closing(RefilledShards(servers) if len(servers) > 1 else RefilledQuads(servers[0])) as refilled:
             yield refilled
             refilled.finish()
     else:
@@ -135,10 +140,12 @@ def fresh_quads(folder: Path, settings: Settings) -> Iterator[QuadStore]:
             yield quads
 
 
-def query_source(folder: Path, settings: Settings) -> Path | SparqlServer:
-    """What evaluates user queries: the files of an embedded store, or the server."""
-    scheme = _scheme("quads", settings.stores.quads, tuple(QUAD_STORES))
-    return server_of(settings) if scheme in REMOTE else folder
+def query_source(folder: Path, settings: Settings) -> Path | SparqlServer | SparqlServers:
+    """What evaluates user queries: the files of an embedded store, or the servers."""
+    if _scheme("quads", settings.stores.quads, tuple(QUAD_STORES)) not in REMOTE:
+        return folder
+    servers = servers_of(settings)
+    return SparqlServers(servers) if len(servers) > 1 else servers[0]
 
 
 def open_text(folder: Path, settings: Settings, *, writable: bool) -> TextIndex:

@@ -103,6 +103,7 @@ class SearchedIndex(Protocol):
 
     schema: tantivy.Schema
     searcher: tantivy.Searcher
+    vocabulary: TantivyVocabulary
     weights: dict[str, float]
 
 
@@ -140,6 +141,7 @@ class QueryBuilder:
     def __init__(self, index: SearchedIndex, rarity: WordRarity) -> None:
         self._schema = index.schema
         self._searcher = index.searcher
+        self._vocabulary = index.vocabulary
         self._weights = index.weights
         self._rarity = rarity
         self._wishes: dict[int, tuple[Wish, Query]] = {}  # by identity: plans share most of their wishes
@@ -188,6 +190,9 @@ class QueryBuilder:
 
     def _ways(self, way: Way, field: str) -> list[tuple[str, Query]]:
         """By field, without fields in which nothing matches."""
+        # Of the words that one word may become, an index of one shard has few; its vocabulary remembers which.
+        if not (way.prefix or all(self._vocabulary.frequency(token, way.field) for token in way.tokens)):
+            return []
         if way.field in STEM_FIELDS:
             names: Iterable[str] = (way.field,)
         else:

@@ -1,4 +1,4 @@
-"""Maintenance of a warehouse that nothing else is writing to: export, import, verify, rebuild."""
+"""Maintenance of a warehouse that nothing else is writing to: export, import, verify, rebuild, prune."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from quadloom.ingest.failpoints import Failpoints
 from quadloom.ingest.link_queries import without_links
 from quadloom.maintenance.bulk import Runner
 from quadloom.maintenance.import_ import ImportReport, import_files
+from quadloom.maintenance.prune import PruneReport, prune
 from quadloom.maintenance.rebuild import RebuildReport, check_sources, rebuild
 from quadloom.maintenance.swap import SpooledLedger, commit, discard, write_marks
 from quadloom.maintenance.verify import VerifyReport, verify
@@ -104,6 +105,13 @@ class Maintenance:
         if has_folders:
             self._reopen()
         return report
+
+    def prune(self, before: float) -> PruneReport:
+        """Remove superseded visits from before this time, and free their space in the archive. Raises
+        `WarehouseLocked` while other workers run on a shared database: a file that one of them has begun has no
+        references yet, and would be removed."""
+        with _all_shards(self._stores.shards, self._stores.settings.cluster.heartbeat):
+            return prune(self._stores, before)
 
     def _fill(self, progress: Progress, check_shards: Callable[[], None], links: bool) -> RebuildReport:
         stores = self._stores

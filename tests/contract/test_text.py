@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import random
-from typing import TypeAlias
 
 import pytest
-from contract_backends import MemoryShelf, PostgresShelf, TantivyShelf
+from contract_backends import Shelf
 
 from quadloom.stores.protocols.text import SearchRequest, TextDocument, TextIndex
 
-Shelf: TypeAlias = MemoryShelf | TantivyShelf | PostgresShelf
 YEAR = 31_556_952.0
 EVENT, PERSON = "http://schema.org/Event", "http://xmlns.com/foaf/0.1/Person"
 

@@ -26,7 +26,7 @@ from quadloom.phases.extract import discovery
 from quadloom.phases.extract_queries import UserQuery, user_queries
 from quadloom.settings import Settings
 from quadloom.settings.loading import check_strategy_names
-from quadloom.stores.quads.sparql_client import SparqlServer
+from quadloom.stores.quads.sparql_client import SparqlServer, SparqlServers
 from quadloom.syntaxes.terms import iri
 
 
@@ -48,7 +48,12 @@ class UserQueryRunner:
     `notice` is called with the first failure of each query.
     """
 
-    def __init__(self, settings: Settings, store: Path | SparqlServer | None, notice: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        store: Path | SparqlServer | SparqlServers | None,
+        notice: Callable[[str], None],
+    ) -> None:
         self._settings = settings
         self._notice = notice
         self._warned: set[str] = set()

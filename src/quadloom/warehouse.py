@@ -36,9 +36,11 @@ from quadloom.stores.stores import Stores, open_stores, places_of
 if TYPE_CHECKING:
     from quadloom.asking.things.library import Things
     from quadloom.cluster.member import ClusterMember
+    from quadloom.crawl.recovery import RecoveryReport
     from quadloom.crawl.requests import CrawlRequests
     from quadloom.crawl.session import RunningCrawl
     from quadloom.maintenance.maintenance import Maintenance
+    from quadloom.model.event import EventKind
     from quadloom.runs import Runs
     from quadloom.subscriptions.service import Subscriptions
     from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport
@@ -114,6 +116,26 @@ class Warehouse:
         from quadloom.fetching.replay import without_pauses
 
         return cls(path, without_pauses(settings), writable=True, repairing=repairing, phases=phases)
+
+    @classmethod
+    def recover(
+        cls,
+        path: str | Path,
+        *,
+        settings: Settings | None = None,
+        progress: Callable[[int], None] = lambda _records: None,
+        notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
+    ) -> RecoveryReport:
+        """Recover a warehouse whose database is lost or damaged, from its archive; see `quadloom.crawl.recovery`.
+        `progress` receives how many records were read, `notice` what a person should see.
+
+        Raises `UsageError` if the database is whole, and `StoreError` if the archive has no page."""
+        from quadloom.crawl.recovery import recover
+
+        settings = settings or Settings()
+        report = recover(Path(path), settings, progress=progress, notice=notice)
+        cls.repair(path, settings=settings).close()  # which puts the new indexes in their place
+        return report
 
     @classmethod
     def repair(cls, path: str | Path, *, settings: Settings | None = None) -> Warehouse:

@@ -87,6 +87,15 @@ def discard(places: Places) -> None:
         (places.path / _MARKS).unlink(missing_ok=True)
 
 
+def abandon(places: Places) -> None:
+    """Forget a rebuild, however far it came, because other indexes will take its place. Those that it has exchanged
+    already stay."""
+    exchange_folders(places, Failpoints())
+    (places.path / JOURNAL).unlink(missing_ok=True)
+    sync(places.path)
+    discard(places)
+
+
 def commit(places: Places, failpoints: Failpoints) -> bool:
     """Step 1: from here on the rebuild counts. The new stores are closed. True = there are folders to exchange, which
     the next opening does."""

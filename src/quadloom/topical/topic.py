@@ -33,6 +33,7 @@ from quadloom.topical.strategies.adaptive import Adaptive
 from quadloom.topical.survey import Survey, SurveyedSite
 
 SCORE = "urn:quadloom:topicScore"
+TOPIC_GRAPHS = "urn:quadloom:topic:"  # how their names begin
 _WIDTH = 16  # hosts that are asked at a time
 _DOUBLE = "http://www.w3.org/2001/XMLSchema#double"
 CHANNELS = NamedValues("channel:", SearchChannel)
@@ -170,7 +171,7 @@ def remember_channels(catalog: Catalog, channels: Sequence[SearchChannel]) -> No
 
 def topic_graph(topic: Topic) -> str:
     """Name of the graph that holds a topic's scores."""
-    return f"urn:quadloom:topic:{topic_name(topic)}"
+    return f"{TOPIC_GRAPHS}{topic_name(topic)}"
 
 
 def topic_name(topic: Topic) -> str:

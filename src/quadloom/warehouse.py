@@ -9,7 +9,6 @@ the scheduler's mathematics and a crawler (.9 of 1.1 s).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
@@ -24,6 +23,7 @@ from quadloom.errors import StoreError, UsageError
 from quadloom.ingest.failpoints import Failpoints
 from quadloom.maintenance.lost_database import refuse_lost_database
 from quadloom.model.phase import ALL_PHASES, PhaseName
+from quadloom.process.clock import unix_time
 from quadloom.process.durable import make_folder
 from quadloom.scheduling.scope import Scope
 from quadloom.settings import Settings
@@ -306,7 +306,7 @@ class Warehouse:
             self.path,
             self.settings,
             self._read_scope,
-            time.time(),
+            unix_time(),
             writable=self._writable,
             repairing=self._repairing,
             phases=self._phases,

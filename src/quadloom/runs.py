@@ -6,7 +6,6 @@ all of the crawler, so a command that only looks something up never imports this
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 
@@ -24,6 +23,7 @@ from quadloom.errors import SettingsError, UsageError
 from quadloom.ingest.link_queries import check_strategies
 from quadloom.model.phase import Owed, PhaseName
 from quadloom.model.url import host_of
+from quadloom.process.clock import unix_time
 from quadloom.refresh.scheduler import RefreshScheduler
 from quadloom.settings import Settings, length_of
 from quadloom.settings.loading import with_limits
@@ -106,7 +106,7 @@ class Runs:
             report = self._topic(settings, topic, seeds, options)
         if pause:
             budget = settings.topic.budget
-            watched = WatchedTopic(topic=topic, sites=seeds, every=pause, budget=budget, next_at=time.time() + pause)
+            watched = WatchedTopic(topic=topic, sites=seeds, every=pause, budget=budget, next_at=unix_time() + pause)
             watch(self._stores.catalog, watched)
         return report
 

@@ -6,7 +6,6 @@ another process (`subscribe` checks its query) does so first, in the thread of t
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -22,6 +21,7 @@ from quadloom.ingest.link_queries import check_strategies
 from quadloom.model.event import Event, EventKind
 from quadloom.model.subscription import Subscription
 from quadloom.model.wire import Value
+from quadloom.process.clock import unix_time
 from quadloom.refresh.scheduler import RefreshScheduler, SharesChange
 from quadloom.stores.protocols.bus import Bus
 from quadloom.stores.protocols.catalog import Catalog
@@ -226,7 +226,7 @@ class CrawlCommands:
 
     def _hub_callback(self, callback: HubCallback) -> Value:
         """The challenge to echo; or whether a push counted."""
-        now = time.time()
+        now = unix_time()
         if callback.verifies:
             return self._hubs.verify(callback.id, callback.query, now)
         page = self._hubs.receive(callback.id, callback.body, callback.signature, now)

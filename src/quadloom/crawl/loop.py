@@ -33,6 +33,7 @@ from quadloom.model.outcome import HostPace, Outcome, Settlement
 from quadloom.model.page import Failure, Page
 from quadloom.model.phase import ALL_PHASES, PhaseName
 from quadloom.model.visit import Visit
+from quadloom.process.clock import StepWatch, described_step, unix_time, wall_time
 from quadloom.refresh.pacing import BandwidthPacer
 from quadloom.refresh.reschedule import Rescheduler
 from quadloom.settings import Settings
@@ -78,7 +79,7 @@ class Crawl:
         pacer: BandwidthPacer | None = None,
         waits: bool = False,
         fetch: FetchUnitFactory = FetchProcess,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = unix_time,
         notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
     ) -> None:
         self._frontier = frontier
@@ -114,6 +115,7 @@ class Crawl:
                 inbox.fail,
             )
         reaches = self._fetch.reaches if self._fetch is not None else lambda _endpoints: True
+        self._clock_watch = StepWatch(clock, wall_time if clock is unix_time else clock)
         self._network = NetworkWatch(reaches, inbox.put, notice)
 
     def __iter__(self) -> Iterator[Settlement]:
@@ -132,6 +134,12 @@ class Crawl:
     def step(self) -> list[Settlement]:
         """One turn: lease visits, take in what came back, settle, and look again at a few pages' schedules."""
         self._network.turn()
+        if step := self._clock_watch.step():
+            self._notice(
+                "notice",
+                f"the clock of this machine was set {described_step(step)}; this crawl goes on by its own clock."
+                " The next one will begin with the new time.",
+            )
         self.meter.held(self._held_by, self._ingest.counts.settle_wait)
         asked = self._lease()
         # Few hosts with short delays: the next visit may be due before any message comes.

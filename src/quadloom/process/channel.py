@@ -5,7 +5,7 @@ user's script, and inherits nothing but its end of the channel. A frame is a len
 
 What holds for every child:
 
-* It starts as `python -P -m module FD BYTES`, with the owner's import path and without a core file.
+* It starts as `python -P -m module FD BYTES ORIGIN`, with the owner's import path and time, without a core file.
 * Ctrl-C never ends it, not even while its interpreter starts: that signal is for the owner.
 * Its address space is capped by the kernel, if the owner gives a number.
 * When the owner dies or closes the channel, the child ends, also in the middle of its work (`attach`).
@@ -31,7 +31,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 from quadloom.model import wire
-from quadloom.process import limits
+from quadloom.process import clock, limits
 from quadloom.process.limits import ChildExit
 
 T = TypeVar("T")
@@ -213,7 +213,7 @@ def start(
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
     try:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", module, str(theirs.fileno()), str(address_space)],
+            [sys.executable, "-P", "-m", module, str(theirs.fileno()), str(address_space), repr(clock.origin())],
             pass_fds=(theirs.fileno(),),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -251,6 +251,7 @@ def attach(at_end: Callable[[], None] = lambda: None) -> Channel:
     sock = socket.socket(fileno=int(sys.argv[1]))
     threading.Thread(target=_end_with_owner, args=(sock.fileno(), at_end), name="owner-watch", daemon=True).start()
     limits.limit_memory(int(sys.argv[2]))
+    clock.adopt(float(sys.argv[3]))
     return Channel(sock)
 
 

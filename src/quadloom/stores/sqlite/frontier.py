@@ -79,6 +79,7 @@ class SqliteFrontier(TableFrontier):
             for name, value in (("clean", b"no"), ("leased", b""), ("order", order)):
                 values.put(name, value)
             self._leasing.unpark_within_budget()
+            self.guide(self.policy.guided_share)
 
     def pull(self, now: float) -> bool:
         if self._database.execute("SELECT 1 FROM frontier_inbox LIMIT 1").fetchone() is None:
@@ -140,6 +141,9 @@ class SqliteGuestFrontier(SqliteFrontier):
 
     def settle(self, settlements: Sequence[Settlement], now: float) -> None:
         assert not settlements, "only the owner of the frontier has visits to settle"
+
+    def guide(self, share: float) -> None:
+        """Nothing is handed out here."""
 
     def put_host(self, row: HostRow) -> None:
         raise AssertionError("only the owner of the frontier learns about hosts")

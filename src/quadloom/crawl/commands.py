@@ -13,7 +13,7 @@ import msgspec
 
 from quadloom.crawl.control import ControlRequest, arguments
 from quadloom.crawl.loop import Crawl
-from quadloom.crawl.publication import Publication, pushed
+from quadloom.crawl.publication import Publication, pushed, rhythm_of
 from quadloom.crawl.requests import CrawlRequests, RefreshRequest
 from quadloom.crawl.scope import CrawlScope, ScopeChange
 from quadloom.errors import UsageError
@@ -22,7 +22,8 @@ from quadloom.model.event import Event, EventKind
 from quadloom.model.subscription import Subscription
 from quadloom.model.wire import Value
 from quadloom.process.clock import unix_time
-from quadloom.refresh.scheduler import RefreshScheduler, SharesChange
+from quadloom.refresh.scheduler import RefreshScheduler
+from quadloom.refresh.shares_change import SharesChange
 from quadloom.stores.protocols.bus import Bus
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.subscriptions.notify import ChangeNotifier
@@ -197,6 +198,7 @@ class CrawlCommands:
     def _publish(self, publication: Publication) -> Value:
         report = self._requests.publish(publication)
         self._scheduler.mark_pushed(pushed(publication, report))
+        self._scheduler.state_rhythm(*rhythm_of(publication))
         return {**msgspec.structs.asdict(report)}
 
     def _subscribe(self, subscription: Subscription) -> Value:

@@ -67,6 +67,7 @@ class Facts:
         "noarchive",
         "nofollow",
         "noindex",
+        "rhythms",
         "text",
         "title",
     )
@@ -87,6 +88,7 @@ class Facts:
         self.nofollow = False
         self.noarchive = False
         self.lastmods: list[tuple[str, float]] = []
+        self.rhythms: list[tuple[str, float]] = []  # (URL, stated seconds between changes)
 
 
 class Context:

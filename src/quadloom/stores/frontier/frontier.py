@@ -195,6 +195,12 @@ class TableFrontier:
             self._promote([row for row in rows if row.due <= now], refresh_first=quota is not None)
         return self._leasing.lease(limit, now, duration, quota)
 
+    def guide(self, share: float) -> None:
+        if share > 0.0:
+            with self._database.transaction():
+                self._queue.index_importance()
+        self._leasing.guided.share = share
+
     def hold_refreshes(self, since: float) -> None:
         self._held = HeldRefreshes(since, self._queue.retries(since) if since < INFINITY else ())
 
@@ -424,16 +430,7 @@ class TableFrontier:
         counts = self._queue.counts()
         leased = sum(lease.live for lease in self._leasing.leases.values())
         hosts, blocked = self._host_records.host_counts(now)
-        return FrontierStats(
-            queued=counts[UrlState.QUEUED] - leased,
-            waiting=counts[UrlState.WAITING],
-            leased=leased,
-            done=counts[UrlState.DONE],
-            dead=counts[UrlState.DEAD],
-            parked=counts[UrlState.OUT_OF_SCOPE] + counts[UrlState.OVER_BUDGET],
-            hosts=hosts,
-            blocked_hosts=blocked,
-        )
+        return rules.stats_of(counts, leased, hosts, blocked)
 
     def _host_ids(self, names: set[str]) -> dict[str, int]:
         missing = [name for name in names if name not in self._ids]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from quadloom.errors import SettingsError
 from quadloom.settings import Settings
@@ -19,12 +20,13 @@ from quadloom.stores.protocols.state import State
 from quadloom.stores.protocols.text import TextIndex
 from quadloom.stores.quads.memory import MemoryQuads
 from quadloom.stores.quads.oxigraph import OxigraphQuads
-from quadloom.stores.quads.sparql import RefilledQuads, SparqlQuads
-from quadloom.stores.quads.sparql_client import SparqlServer, server_of
 from quadloom.stores.search.synonyms import NO_SYNONYMS, Synonyms
 from quadloom.stores.shards import worker_name
 from quadloom.stores.sqlite.state import DATABASE, EmbeddedState
 from quadloom.stores.text.tantivy import TantivyText
+
+if TYPE_CHECKING:
+    from quadloom.stores.quads.sparql_client import SparqlServer
 
 
 def _warc(folder: Path, settings: Settings, writable: bool) -> Archive:
@@ -60,6 +62,9 @@ def _oxigraph(folder: Path, settings: Settings, writable: bool) -> QuadStore:
 
 
 def _sparql(_folder: Path, settings: Settings, writable: bool) -> QuadStore:
+    from quadloom.stores.quads.sparql import SparqlQuads
+    from quadloom.stores.quads.sparql_client import server_of
+
     return SparqlQuads(server_of(settings), read_only=not writable)
 
 
@@ -117,6 +122,9 @@ def fresh_quads(folder: Path, settings: Settings) -> Iterator[QuadStore]:
     """A store to fill from nothing: a new one in `folder`, with which the caller then replaces the old one; or the
     server's, from which pages that were not written again are removed in the end."""
     if _scheme("quads", settings.stores.quads, tuple(QUAD_STORES)) in REMOTE:
+        from quadloom.stores.quads.sparql import RefilledQuads
+        from quadloom.stores.quads.sparql_client import server_of
+
         with closing(RefilledQuads(server_of(settings))) as refilled:
             yield refilled
             refilled.finish()
@@ -128,7 +136,11 @@ def fresh_quads(folder: Path, settings: Settings) -> Iterator[QuadStore]:
 def query_source(folder: Path, settings: Settings) -> Path | SparqlServer:
     """What evaluates user queries: the files of an embedded store, or the server."""
     scheme = _scheme("quads", settings.stores.quads, tuple(QUAD_STORES))
-    return server_of(settings) if scheme in REMOTE else folder
+    if scheme not in REMOTE:
+        return folder
+    from quadloom.stores.quads.sparql_client import server_of
+
+    return server_of(settings)
 
 
 def open_text(folder: Path, settings: Settings, *, writable: bool) -> TextIndex:

@@ -33,6 +33,7 @@ from quadloom.model.outcome import HostPace, Outcome, Settlement
 from quadloom.model.page import Failure, Page
 from quadloom.model.phase import ALL_PHASES, PhaseName
 from quadloom.model.visit import Visit
+from quadloom.process import template
 from quadloom.process.clock import StepWatch, described_step, unix_time, wall_time
 from quadloom.refresh.pacing import BandwidthPacer
 from quadloom.refresh.reschedule import Rescheduler
@@ -96,6 +97,7 @@ class Crawl:
         self._asked_at = 0.0  # when the frontier was last asked, by the monotonic clock
         self._leased_at = 0.0  # when it last had something
         self._cpu_before = _cpu_seconds()
+        self._template_before = template.cpu_seconds()
         self._thread_before = time.thread_time()
         self._held_by: HeldBy = ""
         self.meter = Meter()
@@ -232,9 +234,15 @@ class Crawl:
 
     def _cpu(self, workers: float) -> dict[str, float]:
         """Seconds by phase. `settle` is this thread; `index` the rest of the process, the stores' threads included.
-        Detect and extract are measured in the workers; what else the workers use is `transform`."""
+        Detect and extract are measured in the workers; what else the workers use is `transform`, and so are the imports
+        of the template that they are forked from."""
         settle, counts = time.thread_time() - self._thread_before, self._ingest.counts
-        transform = workers - counts.detect_seconds - counts.extract_seconds
+        transform = (
+            workers
+            + max(0.0, template.cpu_seconds() - self._template_before)
+            - counts.detect_seconds
+            - counts.extract_seconds
+        )
         return {
             "fetch": round(self._fetch.cpu_seconds(), 3) if self._fetch is not None else 0.0,
             "detect": round(counts.detect_seconds, 3),

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -52,9 +52,10 @@ from quadloom.subscriptions.outgoing import NotificationSender
 from quadloom.subscriptions.pages import subscribed_pages
 from quadloom.subscriptions.service import Subscriptions
 from quadloom.subscriptions.websub import HubSubscriptions
-from quadloom.topical.polite_access import FetchedPage
-from quadloom.topical.topic import as_known
-from quadloom.topical.watched import TopicRounds
+
+if TYPE_CHECKING:  # few crawls have to do with topics, and their modules are many
+    from quadloom.topical.polite_access import FetchedPage
+    from quadloom.topical.watched import TopicRounds
 
 _MOST_NOTICES = 20  # of one report
 
@@ -177,6 +178,8 @@ class CrawlSession:
         # Only a crawl on one machine serves topics: a round asks any host, and a worker of many owns some of them.
         self._topics: TopicRounds | None = None
         if forever and phases == ALL_PHASES and stores.shards is None:
+            from quadloom.topical.watched import TopicRounds
+
             access = _TopicAccess(self._crawl, self._scheduler, stores, self.call)
             self._topics = TopicRounds(
                 stores, settings, access, notice=lambda text: self._inbox.event("notice", text), clock=clock
@@ -342,6 +345,8 @@ class _TopicAccess:
         self.call = call
 
     def take(self, fetched: FetchedPage) -> None:
+        from quadloom.topical.topic import as_known
+
         self._crawl.take(as_known(fetched.visit, self._catalog), fetched.result, fetched.pace)
 
     def charge(self, requests: int) -> None:

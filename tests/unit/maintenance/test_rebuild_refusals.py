@@ -14,7 +14,7 @@ from quadloom.maintenance import maintenance, swap
 from quadloom.maintenance.archive_order import all_pages
 from quadloom.model.page import Page
 from quadloom.model.quads import Quads
-from quadloom.phases.index import PAGES
+from quadloom.phases.descriptions import PAGES
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode, file_header
 from quadloom.stores.protocols.catalog import IndexedPage

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from quadloom.checks.items import Item, Items, Problem, local, text_of
 from quadloom.checks.values import PAIRS, is_date, is_number
-from quadloom.checks.visible_page import VisiblePage, visible_page
+from quadloom.checks.visible_page import VisiblePage
 from quadloom.model.url import host_of
 from quadloom.syntaxes.registry import Context
 
@@ -25,7 +26,7 @@ _MAIN = frozenset(
 )
 
 
-def consistency_problems(context: Context, items: Items, marked: set[tuple[Item, str]]) -> list[Problem]:
+def consistency_problems(context: Context, items: Items, marked: Sequence[tuple[Item, str]]) -> list[Problem]:
     """`marked`: items that have one of `MARKED`, with its name."""
     found: list[Problem] = []
     for item, name in marked:
@@ -167,9 +168,7 @@ def _invisible(context: Context, item: Item, items: Items) -> list[Problem]:
     wanted = [(name, found) for name, found in wanted if found[0] not in title]
     if not wanted:
         return []
-    page = visible_page(context)
-    if page is None:
-        return []
+    page = VisiblePage(context)
     wanted = [(name, found) for name, found in wanted if not _shows(page, name, found[0].strip())]
     return [
         Problem(

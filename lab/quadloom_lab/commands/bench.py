@@ -23,6 +23,7 @@ bench.command("quadloom_lab.commands.bench_refresh:refresh", name="refresh")
 bench.command("quadloom_lab.commands.simulate:scheduling", name="scheduling")
 bench.command("quadloom_lab.commands.bench_search:search", name="search")
 bench.command("quadloom_lab.commands.bench_real:real", name="real")
+bench.command("quadloom_lab.commands.bench_audit:audit", name="audit")
 
 
 @bench.command

@@ -82,10 +82,19 @@ def _rating(item: Item) -> list[Problem]:
     values = item.texts("ratingValue")
     if len(values) != 1 or not is_number(values[0].strip()):
         return []
-    best = _number(item, "bestRating", 5.0)
-    worst = _number(item, "worstRating", min(1.0, best))
+    best, worst = 5.0, 1.0
+    is_stated = False
+    for predicate, stated, _ in item.stated:
+        name = local(predicate)
+        if name in ("bestRating", "worstRating") and stated[0] == '"' and is_number(bound := text_of(stated).strip()):
+            if name == "bestRating":
+                best = float(bound)
+            else:
+                worst, is_stated = float(bound), True
+    if not is_stated:
+        worst = min(worst, best)
     value = float(values[0])
-    if worst <= value <= best or (value == 0 and not item.values("worstRating")):
+    if worst <= value <= best or (value == 0 and not is_stated):
         return []
     return [
         Problem(
@@ -102,11 +111,6 @@ def _rating(item: Item) -> list[Problem]:
             _syntax(item, "ratingValue"),
         )
     ]
-
-
-def _number(item: Item, name: str, default: float) -> float:
-    texts = [text.strip() for text in item.texts(name)]
-    return float(texts[0]) if texts and is_number(texts[0]) else default
 
 
 def _contradictions(mains: list[Item], items: Items) -> list[Problem]:

@@ -120,7 +120,9 @@ class Profile:
             kind = item.kind
             if not kind.shape or not item.stated:  # without statements: a reference to what another page describes
                 continue
-            rules = self._rules_of(kind.shape, schema)
+            rules = self._by_shape.get(kind.shape)
+            if rules is None:
+                rules = self._rules_of(kind.shape, schema)
             if not rules:
                 continue
             key = (kind.shape, frozenset([one[0] for one in item.stated]))

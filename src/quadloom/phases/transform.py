@@ -22,7 +22,8 @@ from quadloom.syntaxes.feeds.sitemaps import links_allowed
 from quadloom.syntaxes.html.meta import read_robots
 from quadloom.syntaxes.installed import SYNTAXES
 from quadloom.syntaxes.rdf.links import data_links
-from quadloom.syntaxes.registry import Context, Extractor, Loader, Registry, signs_in
+from quadloom.syntaxes.registry import Context, Extractor, Loader, Registry
+from quadloom.syntaxes.signs import signs_in
 from quadloom.syntaxes.sink import sink_limits
 from quadloom.syntaxes.terms import TYPE
 from quadloom.syntaxes.xml.validation import validate

@@ -18,7 +18,7 @@ class _TracedConversion(Conversion):
         self.tracing = sink
 
     def _statements(self, subject: str, vocabulary: str, expansions: Expansions, element: MarkedElement) -> None:
-        self.tracing.at = element.address
+        self.tracing.at = element.number
         super()._statements(subject, vocabulary, expansions, element)
 
 
@@ -32,19 +32,19 @@ class MicrodataPlaces:
             raise TypeError("the page's microdata was not read")
         page = first.document
         sink = TracingSink(blanks)
-        conversion = _TracedConversion(page, sink, context.base, Languages(context.tree))
+        conversion = _TracedConversion(page, sink, context.base, Languages(context.all_elements))
         conversion.values = first.values
         conversion.run()
         self._made_by = sink.made_by
-        self._items = {subject: address for address, subject in reversed(conversion.subjects.items())}
-        nodes = (mark.node for mark in page.marks.values())
-        self._tags = tags_of(self._source, nodes, _ATTRIBUTES)
+        self._items = {subject: number for number, subject in reversed(conversion.subjects.items())}
+        numbers = [mark.number for mark in page.marks]
+        self._tags = tags_of(self._source, page.elements, numbers, _ATTRIBUTES)
 
     def find(self, subject: str, predicate: str, value: str, kind: PlaceKind) -> SourcePlace | None:
         if kind in ("item", "type"):
-            tag = self._tags.get(self._items.get(subject, 0))
+            tag = self._tags.get(self._items.get(subject, -1))
             return _typed(self._source, tag, value) if tag else None
-        tag = self._tags.get(self._made_by.get((subject, predicate, value), 0))
+        tag = self._tags.get(self._made_by.get((subject, predicate, value), -1))
         if tag is None:
             return None
         name = local_name(predicate)

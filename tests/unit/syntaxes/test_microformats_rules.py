@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given, settings
@@ -20,8 +21,10 @@ from thoroughness import examples
 URL = "http://site.example/page"
 
 
-def item(html: str) -> dict[str, object]:
-    (found,) = microformats.parse(html.encode(), url=URL)["items"]
+def item(html: str, url: str = URL) -> Mapping[str, object]:
+    items = microformats.parse(html.encode(), url=url)["items"]
+    assert isinstance(items, list)
+    (found,) = items
     assert isinstance(found, dict)
     return found
 
@@ -78,7 +81,10 @@ def value(element: str) -> object:
         ("<p class=dt-x><i class=value>2020-01-02</i><i class=value>10:00+1:30</i></p>", "2020-01-02 10:00+0130"),
         ("<p class=dt-x><i class=value>2020-01-02</i><i class=value>10:00z</i></p>", "2020-01-02 10:00Z"),
         ("<p class=dt-x><i class=value>2020-01-02</i><i class=value>+0100</i></p>", "2020-01-02"),
-        ("<p class=dt-x><i class=value>2020-061</i><i class=value>8 PM</i></p>", "2020-061 20:00"),
+        ("<p class=dt-x><i class=value>2020-061</i><i class=value>8 PM</i></p>", "2020-03-01 20:00"),
+        ("<p class=dt-x><i class=value>2019-366</i><i class=value>2020-366</i></p>", "2020-12-31"),
+        ("<p class=dt-x><i class=value>2020-000</i></p>", "2020-000"),
+        ("<p class=dt-x><i class=value>2020-061T20:00Z</i></p>", "2020-061T20:00Z"),
         (
             "<p class=dt-x><i class=value>2020-01-02</i><i class=value>2021-01-02 10:00</i><i class=value>9:00</i></p>",
             "2020-01-02 09:00",
@@ -155,9 +161,7 @@ def test_implied_url(html: str, expected: str | None) -> None:
 
 def test_an_empty_reference_is_the_base_as_it_is_written() -> None:
     for url in ("http://site.example", "http://site.example/", "http://site.example/page?q#f"):
-        (found,) = microformats.parse(b"<a class=h-card href>N</a>", url=url)["items"]
-        assert isinstance(found, dict)
-        assert found["properties"] == {"name": ["N"], "url": [url]}
+        assert item("<a class=h-card href>N</a>", url)["properties"] == {"name": ["N"], "url": [url]}
 
 
 @pytest.mark.parametrize(
@@ -208,6 +212,11 @@ def test_classic_root_speaks_classic_names_only() -> None:
 
 def test_mf2_root_speaks_mf2_names_only() -> None:
     assert properties("<p class='h-card vcard'><b class=fn>N</b><i class=p-note>T</i></p>") == {"note": ["T"]}
+
+
+def test_a_classic_feed_is_named_by_the_title_of_its_site() -> None:
+    html = "<div class='hfeed site'><h1 class=site-title>T</h1><p class=site-description>D</p></div>"
+    assert properties(html) == {"name": ["T"], "summary": ["D"]}
 
 
 def test_rel_tag_is_the_last_segment() -> None:

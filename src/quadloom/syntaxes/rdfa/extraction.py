@@ -34,8 +34,11 @@ from quadloom.syntaxes.rdfa.trees import (
     walk_elements,
 )
 from quadloom.syntaxes.registry import Context
+from quadloom.syntaxes.signs import signs_in
 from quadloom.syntaxes.sink import Sink
 
+# Without one of these no XML states anything: attributes that make statements, RDF/XML, entities that could hide both.
+_XML_SIGNS = (rb"""[\s"'/:](?:property|typeof|vocab|rel|rev)\s*=|/22-rdf-syntax-ns#|<!ENTITY""",)
 _HOST_OF_KIND: dict[str, HostName] = {"xhtml": "xhtml5", "svg": "svg"}
 
 
@@ -86,8 +89,11 @@ def read(context: Context) -> None:
 
 def read_xml(context: Context) -> None:
     """RDFa 1.1 of XHTML, SVG and other XML."""
+    root = context.root
+    if context.document.kind == "xml" and not signs_in(context.utf8, _XML_SIGNS):
+        return
     complete = write_xml(
-        context.root,
+        root,
         context.url,
         context.sink,
         host=_HOST_OF_KIND.get(context.document.kind, "xml"),

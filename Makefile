@@ -20,6 +20,7 @@ $(RUNTIME): pyproject.toml requirements.txt
 	@echo "setting up $(VENV) …"
 	@$(PIP) -r requirements.txt
 	@$(PIP) --no-deps -e .
+	@$(BIN)/python -m compileall -q src
 	@touch $@
 
 $(STAMP): $(RUNTIME) requirements-dev.txt requirements-data.txt lab/pyproject.toml tools/browser.sh

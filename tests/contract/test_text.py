@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import random
-from typing import TypeAlias
 
 import pytest
-from contract_backends import MemoryShelf, PostgresShelf, TantivyShelf
+from contract_backends import Shelf
 
 from quadloom.stores.protocols.text import SearchRequest, TextDocument, TextIndex
 
-Shelf: TypeAlias = MemoryShelf | TantivyShelf | PostgresShelf
 YEAR = 31_556_952.0
 EVENT, PERSON = "http://schema.org/Event", "http://xmlns.com/foaf/0.1/Person"
 
@@ -138,6 +136,26 @@ def test_what_became_of_the_words_is_told(index: TextIndex) -> None:
     answer = index.search(SearchRequest(text="jazz qqqqqq"))
     assert answer.missing == ("qqqqqq",) and answer.most_words and answer.total == 2
     assert not index.search(SearchRequest(text="jazz")).most_words
+
+
+def test_words_may_be_written_together_or_apart(index: TextIndex) -> None:
+    lighthouse, cloud = TextDocument(id="http://c.example/", title="The lighthouse"), "http://d.example/"
+    index.put(
+        [lighthouse, TextDocument(id=cloud, title="A word cloud"), TextDocument(id="http://e.example/", body="words")]
+    )
+    index.commit()
+    assert ids(index, "light house") == ["c.example/"]
+    assert ids(index, '"light house"') == ids(index, "light house", exact=True) == []
+    apart = index.search(SearchRequest(text="wordcloud"))
+    assert [hit.id for hit in apart.hits] == [cloud]
+    assert [(item.asked, item.used) for item in apart.corrections] == [("wordcloud", "word cloud")]
+
+
+def test_pages_with_most_of_the_words_are_told_only_if_there_are_any(index: TextIndex) -> None:
+    index.put([TextDocument(id="http://c.example/", title="二维码", body="生成二维码的工具", language="zh")])
+    index.commit()
+    answer = index.search(SearchRequest(text="二维码"))
+    assert answer.total == 1 and not answer.most_words
 
 
 def test_a_site_with_a_port_is_found_without_it(index: TextIndex) -> None:

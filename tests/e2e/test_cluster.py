@@ -3,7 +3,6 @@ and by the shared tables."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -251,30 +250,6 @@ def test_workers_share_a_bucket_and_a_sparql_server(tmp_path: Path) -> None:
             if process.poll() is None:
                 kill_group(process)
         sparql.stop()
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-def test_ray_places_workers_and_restarts_them(tmp_path: Path) -> None:
-    pytest.importorskip("ray", reason="needs ray: pip install quadloom[ray]")
-    with serve_in_process(FakeWeb(WEB), log=tmp_path / "requests.jsonl") as serving:
-        cluster = Cluster(tmp_path, serving, delay=0.1)
-        driver = start(
-            tmp_path / "desk", cluster.config, "--json", "crawl", "--ray", "local", "--ray-workers", "2",
-            *serving.web.homes,
-        )  # fmt: skip
-        try:
-            cluster.wait_for_requests(60)
-            cluster.wait("two workers", lambda: cluster.shared_by(2))
-            os.kill(int((tmp_path / "desk/ray-0/lock").read_text()), signal.SIGKILL)
-            output, told = driver.communicate(timeout=200)
-        finally:
-            if driver.poll() is None:
-                kill_group(driver)
-        assert driver.returncode == 0, told.decode()[-3000:]
-        assert json.loads(output.splitlines()[-1])["workers"] == 2
-        assert must_be_read(serving) <= set(requests(serving))
-        assert cluster.left() == 0
 
 
 def _found(cluster: Cluster) -> set[str]:

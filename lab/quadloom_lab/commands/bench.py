@@ -28,6 +28,7 @@ bench.command("quadloom_lab.commands.bench_phases:phases", name="phases")
 bench.command("quadloom_lab.commands.bench_services:services", name="services")
 bench.command("quadloom_lab.commands.bench_refresh:refresh", name="refresh")
 bench.command("quadloom_lab.commands.simulate:scheduling", name="scheduling")
+bench.command("quadloom_lab.commands.simulate:first_reads", name="first-reads")
 bench.command("quadloom_lab.commands.bench_search:search", name="search")
 bench.command("quadloom_lab.commands.bench_real:real", name="real")
 

@@ -38,6 +38,7 @@ from quadloom.model.outcome import HostPace, PageRow, Settlement
 from quadloom.model.page import Failure, Page
 from quadloom.model.phase import ALL_PHASES, Owed
 from quadloom.model.visit import Visit
+from quadloom.process.clock import unix_time
 from quadloom.settings import Settings
 from quadloom.stores.protocols.catalog import FIRST_UNINDEXED, UnindexedPlace
 from quadloom.stores.shards import shard_of
@@ -70,7 +71,7 @@ class Ingest:
         statistics: Statistics | None = None,
         ledger: IndexLedger | None = None,
         links_of: Callable[[int, bytes], None] = lambda _page, _edges: None,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = unix_time,
         notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
     ) -> None:
         self._phases = stores.phases

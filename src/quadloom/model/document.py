@@ -113,6 +113,7 @@ class Transformed(FactsCarrier, frozen=True):
     reasons: tuple[str, ...] = ()
     lastmods: tuple[tuple[str, float], ...] = ()  # sitemaps and feeds: (URL, unix time)
     audit: PageAudit = PageAudit()
+    rhythms: tuple[tuple[str, float], ...] = ()  # (URL, stated seconds between changes)
 
 
 class PushOffer(msgspec.Struct, frozen=True, array_like=True):

@@ -206,6 +206,7 @@ def _transformed(
         findings=(*context.findings, *checks.findings),
         reasons=reasons,
         lastmods=tuple(facts.lastmods),
+        rhythms=tuple(facts.rhythms),
         audit=checks.audit,
     )
 

@@ -67,6 +67,7 @@ class Facts:
         "noarchive",
         "nofollow",
         "noindex",
+        "rhythms",
         "text",
         "title",
     )
@@ -87,6 +88,7 @@ class Facts:
         self.nofollow = False
         self.noarchive = False
         self.lastmods: list[tuple[str, float]] = []
+        self.rhythms: list[tuple[str, float]] = []  # (URL, stated seconds between changes)
 
 
 class Context:
@@ -380,10 +382,11 @@ class Positions:
     places are found afterwards: the source is searched for what the tree says, in document order.
     """
 
-    __slots__ = ("_lines", "_source")
+    __slots__ = ("_known", "_lines", "_source")
 
     def __init__(self, source: bytes) -> None:
         self._source = source
+        self._known = (0, 1)  # the beginning of a line and its number: places are mostly asked for in order
         self._lines: list[int] | None = None
 
     def at(self, offset: int) -> tuple[int, int]:
@@ -392,7 +395,9 @@ class Positions:
             if b"\r" not in self._source:
                 begin = self._source.rfind(b"\n", 0, offset) + 1
                 column = len(self._source[begin:offset].decode("utf-8", "replace")) + 1
-                return self._source.count(b"\n", 0, begin) + 1, column
+                known, line = self._known if self._known[0] <= begin else (0, 1)
+                self._known = (begin, line + self._source.count(b"\n", known, begin))
+                return self._known[1], column
             self._lines = [0, *accumulate(map(len, self._source.splitlines(keepends=True)))]
             if not self._source.endswith((b"\n", b"\r")):
                 self._lines.pop()  # the end of the source begins no line

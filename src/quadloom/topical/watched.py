@@ -20,6 +20,7 @@ from typing import Protocol
 import msgspec
 
 from quadloom.model.url import fingerprint
+from quadloom.process.clock import unix_time
 from quadloom.process.threads import start
 from quadloom.settings import Settings, length_of
 from quadloom.stores.named_values import NamedValues
@@ -128,7 +129,7 @@ class TopicRounds:
         crawl: CrawlAccess,
         *,
         notice: Callable[[str], None] = lambda _text: None,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = unix_time,
     ) -> None:
         self._stores = stores
         self._settings = settings

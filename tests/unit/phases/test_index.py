@@ -9,16 +9,8 @@ import quadloom
 from quadloom.model.outcome import Outcome, PageRow
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
-from quadloom.phases.index import (
-    PAGES,
-    VISITS,
-    namespace,
-    page_description,
-    page_quads,
-    visit_description,
-    vocabularies_of,
-    words_of,
-)
+from quadloom.phases.descriptions import PAGES, VISITS, page_description, visit_description
+from quadloom.phases.index import namespace, page_quads, vocabularies_of, words_of
 from quadloom.pipeline import process_page
 from quadloom.settings import LimitSettings, Settings
 

@@ -232,8 +232,8 @@ def test_every_number_is_explained() -> None:
     row = PageRow(fingerprint=1, key="", href="", host="a.org", fetched_at=10 * DAY, schedule=stored)
     lines = schedule_facts(planner, row)
     assert [what for what, _, _ in lines] == [
-        "weight", "comparisons", "site's prior", "dates believed", "change rate", "refresh bandwidth", "demand S",
-        "price of a read",
+        "weight", "comparisons", "site's prior", "stated rhythm", "dates believed", "change rate", "refresh bandwidth",
+        "demand S", "price of a read",
         "ideal period", "host's price", "period", "gone", "next visit",
     ]  # fmt: skip
     assert all(value and rule for _, value, rule in lines)

@@ -176,6 +176,7 @@ def freshness(
     policy: Policy | None = None,
     alpha: float | None = None,
     chi: float | None = None,
+    guided_share: float | None = None,
     all_workers: AllWorkers = False,
     worker: OneWorker = "",
 ) -> int:
@@ -195,6 +196,8 @@ def freshness(
         α of the policy xyleme: how much worse a copy is that missed many changes than one that missed one
     chi
         χ: average weight of a page with structured data; an ordinary page weighs 1
+    guided_share
+        share of first reads that go to the most important unread page of a host; the others go breadth-first
     """
     s = session()
     if bandwidth is not None and bandwidth <= 0.0:
@@ -206,6 +209,7 @@ def freshness(
         "policy": policy,
         "alpha": alpha,
         "chi": chi,
+        "guided_share": guided_share,
     }
     if all_workers or worker:
         return ask_workers(s, "freshness", change, worker)

@@ -27,6 +27,7 @@ from quadloom.stores.frontier.tables import (
 )
 from quadloom.stores.postgres.arrays import column, columns
 from quadloom.stores.postgres.database import PostgresDatabase, plain
+from quadloom.stores.postgres.schema import HOST_BITS
 from quadloom.stores.postgres.shard_leases import ShardLeases
 from quadloom.stores.protocols.frontier import HostRow, Place
 from quadloom.stores.shards import shard_of
@@ -34,6 +35,11 @@ from quadloom.stores.shards import shard_of
 _HOSTS = -1  # in frontier_count, in addition to the states of URLs
 _QUEUED = int(UrlState.QUEUED)
 PAIRS = "unnest(%s::bigint[], %s::bigint[]) AS w(h, f)"
+
+
+def host_number(host_id: int) -> int:
+    """An id without the shard with which it begins."""
+    return host_id & ((1 << HOST_BITS) - 1)
 
 
 class FrontierCounters:
@@ -77,7 +83,8 @@ class PostgresHosts:
         missing = [(name, site_of(name), shard_of(name)) for name in names if name not in found] if create else []
         if missing:
             made = self._database.execute(
-                "INSERT INTO host(name, site, shard) SELECT * FROM unnest(%s::text[], %s::text[], %s::smallint[]) "
+                f"INSERT INTO host(id, name, site, shard) SELECT (w.shard::bigint << {HOST_BITS}) + "
+                "nextval('host_number'), * FROM unnest(%s::text[], %s::text[], %s::smallint[]) AS w(name, site, shard) "
                 "RETURNING name, id",
                 columns("ssh", missing),
             )
@@ -166,8 +173,9 @@ class PostgresHosts:
         )[0]
         return row[0], row[1]
 
-    def last_host_id(self) -> int:
-        return int(self._database.execute("SELECT coalesce(max(id), 0) FROM host")[0][0])
+    def last_host_number(self) -> int:
+        """Hosts are numbered in the order in which they are met, see `host_number`."""
+        return int(self._database.execute("SELECT last_value - (NOT is_called)::int FROM host_number")[0][0])
 
     def write_robots(self, host_id: int, data: bytes, expires: float) -> None:
         self._database.write(

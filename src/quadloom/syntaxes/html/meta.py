@@ -16,6 +16,7 @@ from collections.abc import Iterable
 import msgspec
 from selectolax.lexbor import LexborNode
 
+from quadloom.model.rhythm import stated_rhythm
 from quadloom.syntaxes.html.links import read_refresh
 from quadloom.syntaxes.iri import ReferenceResolver
 from quadloom.syntaxes.registry import Context
@@ -89,6 +90,8 @@ def read_head(context: Context, resolver: ReferenceResolver) -> None:
     facts.title = facts.title or " ".join(by_name.get("og:title", "").split())[:MAX_VALUE]
     described = by_name.get("description") or by_name.get("og:description") or by_name.get("twitter:description") or ""
     facts.description = " ".join(described.split())[:MAX_VALUE]
+    if rhythm := stated_rhythm(by_name.get("revisit-after", "")):
+        facts.rhythms.append((context.url, rhythm))
     read_robots(context)
     if refresh:
         read_refresh(context, refresh, resolver)

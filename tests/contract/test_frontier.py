@@ -602,6 +602,9 @@ def test_explain_names_state_and_rule(state: State) -> None:
     waiting = frontier.explain(visit.key, 10.0)
     assert waiting is not None
     assert (waiting.state, {a: b for a, b, _ in waiting.lines}["due in"]) == ("waiting", "50.0 s")
+    late = frontier.explain(visit.key, 90.0)
+    assert late is not None and "due in" not in {line.what for line in late.lines}
+    assert {a: b for a, b, _ in late.lines}["due"] == "now, since 30.0 s"
     other = next(d for d in links("a.example", 2) if d.key != visit.key)
     queued = frontier.explain(other.key, 1.0)
     assert queued is not None

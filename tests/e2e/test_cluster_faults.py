@@ -26,8 +26,8 @@ from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
 from servers import CuttableProxy, new_bucket, shared_s3_server, sparql_server
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
-WEB = WebSpec(seed=9, pages=700, hosts=40, scale=0.05, links=20, faults=False, traps=False, crawl_delay=0.5)
-DELAY = 0.4
+WEB = WebSpec(seed=9, pages=2200, hosts=60, scale=0.05, links=20, faults=False, traps=False, crawl_delay=0.5)
+DELAY = 2.0  # the slower the hosts, the longer there is something to do
 AWAY = 30.0  # seconds
 LONG = 300.0  # seconds; with QUADLOOM_LONG_OUTAGE=1 the SPARQL server is away for so long
 NAMES = ("one", "two", "three", "four")
@@ -55,6 +55,8 @@ def test_four_workers_under_every_fault_hold_what_one_machine_would(tmp_path: Pa
                 archive=f"s3://{bucket.bucket}/{bucket.prefix}", archive_endpoint=f"http://127.0.0.1:{to_s3.port}",
                 archive_file_bytes=200_000,
             )  # fmt: skip
+            with cluster.config.open("a", encoding="utf-8") as config_file:
+                config_file.write('[index]\nretention = "1d"\n')
             through = tmp_path / "through-the-proxy.toml"
             through.write_text(
                 cluster.config.read_text(encoding="utf-8").replace(f":{postgres.port}/", f":{to_postgres.port}/"),
@@ -109,7 +111,7 @@ def test_four_workers_under_every_fault_hold_what_one_machine_would(tmp_path: Pa
             time.sleep(LONG if os.environ.get("QUADLOOM_LONG_OUTAGE") else AWAY)
             sparql[1].start()
             refused("prune")
-            cluster.wait("nothing left", lambda: cluster.left() == 0, 600.0)
+            cluster.wait("nothing left", lambda: cluster.left() == 0, 900.0)
             cluster.wait("all indexed", lambda: cluster.behind() == 0, 120.0)
             assert [name for name, worker in workers.items() if worker.poll() is not None] == [], cluster._state()
             for worker in workers.values():

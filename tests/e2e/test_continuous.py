@@ -31,6 +31,7 @@ def settings_for(serving: FakeWebServer) -> Settings:
     return Settings(
         crawl=CrawlSettings(
             contact="test@quadloom.invalid", scope="any", workers=1, batch_seconds=0.1, max_seconds=14.0,
+            guided_share=0.0,  # so that some PDFs are read before the scope excludes them
         ),
         politeness=PolitenessSettings(
             delay=0.0, ip_delay=0.0, per_site=8, adaptive=0.0, retries=1, backoff=0.2, max_backoff=0.5,

@@ -185,6 +185,6 @@ def test_a_month_whose_days_are_minutes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("policy", ["harmonic", "freshness"])
 @pytest.mark.parametrize(("known", "within"), [(True, 0.02), (False, 0.04)])
 def test_a_month(tmp_path: Path, policy: Literal["harmonic", "freshness"], known: bool, within: float) -> None:
-    month = run(tmp_path, MonthlyWeb(1500, 86_400.0), policy, known=known)
+    month = run(tmp_path, MonthlyWeb(600, 86_400.0), policy, known=known)
     judge(month, policy, within)
     month.crawl.close()

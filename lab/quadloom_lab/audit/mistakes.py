@@ -12,12 +12,13 @@ from quadloom_lab.markup import Described
 
 
 class Planted(NamedTuple):
-    """A mistake. `token` stands on the line where it is; `properties` is what was changed, for messages."""
+    """A mistake. `token` stands on the line where it is; `about`: the property that it concerns, if not the token."""
 
     kind: str
     code: str
     token: str
     thing: Described
+    about: str = ""
 
 
 def planted(schema: Vocabulary, kind: str, seed: int) -> Planted | None:
@@ -115,7 +116,6 @@ def _with_value(
     """A mistake that is a value of one of the properties that fit."""
 
     def plant(schema: Vocabulary, rng: Random) -> Planted | None:
-        known = schema.properties[rng.choice(sorted(schema.properties))]
         names = [one for one in schema.properties.values() if fits(one) and not one.superseded]
         known = rng.choice(sorted(names, key=lambda one: one.name))
         types = _types_with(schema, known)
@@ -124,7 +124,7 @@ def _with_value(
         value = rng.choice(values)
         thing = description(schema, rng.choice(sorted(types)), rng, depth=0)
         thing.pop(known.name, None)
-        return Planted("", code, value, {**thing, known.name: value})
+        return Planted("", code, value, {**thing, known.name: value}, known.name)
 
     return plant
 
@@ -165,7 +165,7 @@ def _wrong_member(schema: Vocabulary, rng: Random) -> Planted | None:
         return None
     thing = description(schema, rng.choice(sorted(_types_with(schema, known))), rng, depth=0)
     value = rng.choice([wrong, f"https://schema.org/{wrong}", f"http://schema.org/{wrong}"])
-    return Planted("", "schema-unknown-member", wrong, {**thing, known.name: value})
+    return Planted("", "schema-unknown-member", wrong, {**thing, known.name: value}, known.name)
 
 
 def _other_enumeration(schema: Vocabulary, rng: Random) -> Planted | None:
@@ -179,7 +179,7 @@ def _other_enumeration(schema: Vocabulary, rng: Random) -> Planted | None:
     if wrong in known.members or wrong in schema.types:
         return None
     thing = description(schema, rng.choice(sorted(_types_with(schema, known))), rng, depth=0)
-    return Planted("", "schema-wrong-value", wrong, {**thing, known.name: f"https://schema.org/{wrong}"})
+    return Planted("", "schema-wrong-value", wrong, {**thing, known.name: f"https://schema.org/{wrong}"}, known.name)
 
 
 def _wrong_thing(schema: Vocabulary, rng: Random) -> Planted | None:
@@ -222,7 +222,7 @@ def _rating(schema: Vocabulary, rng: Random) -> Planted | None:
         thing |= {"bestRating": "5", "worstRating": "1"}
     if kind == "Rating":
         del thing["ratingCount"], thing["itemReviewed"]
-    return Planted("", "rating-out-of-bounds", f"{value}", thing)
+    return Planted("", "rating-out-of-bounds", value, thing, "ratingValue")
 
 
 _ORDERED = (
@@ -246,7 +246,7 @@ def _order(schema: Vocabulary, rng: Random) -> Planted | None:
             ("2026-05-12T20:00:00+02:00", "2026-05-12T19:00:00+02:00"),
         ]
     )
-    return Planted("", "date-order", last, {**thing, begin: first, end: last})
+    return Planted("", "date-order", last, {**thing, begin: first, end: last}, end)
 
 
 _COMPLETE: tuple[Described, ...] = (
@@ -274,8 +274,9 @@ _COMPLETE: tuple[Described, ...] = (
 
 def _missing(schema: Vocabulary, rng: Random) -> Planted | None:
     thing = dict(rng.choice(_COMPLETE))
-    del thing[rng.choice([name for name in thing if name != "@type"])]
-    return Planted("", "schema-missing-required", str(thing["@type"]), thing)
+    name = rng.choice([name for name in thing if name != "@type"])
+    del thing[name]
+    return Planted("", "schema-missing-required", str(thing["@type"]), thing, name)
 
 
 MISTAKES: dict[str, Callable[[Vocabulary, Random], Planted | None]] = {

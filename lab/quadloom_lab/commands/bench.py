@@ -31,6 +31,7 @@ bench.command("quadloom_lab.commands.simulate:scheduling", name="scheduling")
 bench.command("quadloom_lab.commands.simulate:first_reads", name="first-reads")
 bench.command("quadloom_lab.commands.bench_search:search", name="search")
 bench.command("quadloom_lab.commands.bench_real:real", name="real")
+bench.command("quadloom_lab.commands.bench_audit:audit", name="audit")
 
 
 @bench.command

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from quadloom.checks.items import Item, Items, Problem, local, text_of
 from quadloom.checks.values import PAIRS, is_date, is_number
-from quadloom.checks.visible_page import VisiblePage, visible_page
+from quadloom.checks.visible_page import VisiblePage
 from quadloom.model.url import host_of
 from quadloom.syntaxes.registry import Context
 
@@ -25,7 +26,7 @@ _MAIN = frozenset(
 )
 
 
-def consistency_problems(context: Context, items: Items, marked: set[tuple[Item, str]]) -> list[Problem]:
+def consistency_problems(context: Context, items: Items, marked: Sequence[tuple[Item, str]]) -> list[Problem]:
     """`marked`: items that have one of `MARKED`, with its name."""
     found: list[Problem] = []
     for item, name in marked:
@@ -81,10 +82,19 @@ def _rating(item: Item) -> list[Problem]:
     values = item.texts("ratingValue")
     if len(values) != 1 or not is_number(values[0].strip()):
         return []
-    best = _number(item, "bestRating", 5.0)
-    worst = _number(item, "worstRating", min(1.0, best))
+    best, worst = 5.0, 1.0
+    is_stated = False
+    for predicate, stated, _ in item.stated:
+        name = local(predicate)
+        if name in ("bestRating", "worstRating") and stated[0] == '"' and is_number(bound := text_of(stated).strip()):
+            if name == "bestRating":
+                best = float(bound)
+            else:
+                worst, is_stated = float(bound), True
+    if not is_stated:
+        worst = min(worst, best)
     value = float(values[0])
-    if worst <= value <= best or (value == 0 and not item.values("worstRating")):
+    if worst <= value <= best or (value == 0 and not is_stated):
         return []
     return [
         Problem(
@@ -101,11 +111,6 @@ def _rating(item: Item) -> list[Problem]:
             _syntax(item, "ratingValue"),
         )
     ]
-
-
-def _number(item: Item, name: str, default: float) -> float:
-    texts = [text.strip() for text in item.texts(name)]
-    return float(texts[0]) if texts and is_number(texts[0]) else default
 
 
 def _contradictions(mains: list[Item], items: Items) -> list[Problem]:
@@ -167,9 +172,7 @@ def _invisible(context: Context, item: Item, items: Items) -> list[Problem]:
     wanted = [(name, found) for name, found in wanted if found[0] not in title]
     if not wanted:
         return []
-    page = visible_page(context)
-    if page is None:
-        return []
+    page = VisiblePage(context)
     wanted = [(name, found) for name, found in wanted if not _shows(page, name, found[0].strip())]
     return [
         Problem(

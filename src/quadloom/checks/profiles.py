@@ -57,6 +57,11 @@ class _Gap(NamedTuple):
     required: tuple[_Missing, ...]
     recommended: _Missing | None
     paths: tuple[str, ...]
+    only_recommends: bool  # nothing is required that could be missing, and no feature depends on it
+
+    @property
+    def says_anything(self) -> bool:
+        return not self.only_recommends or self.recommended is not None
 
 
 class _Missing(NamedTuple):
@@ -115,14 +120,18 @@ class Profile:
             kind = item.kind
             if not kind.shape or not item.stated:  # without statements: a reference to what another page describes
                 continue
-            rules = self._rules_of(kind.shape, schema)
+            rules = self._by_shape.get(kind.shape)
+            if rules is None:
+                rules = self._rules_of(kind.shape, schema)
             if not rules:
                 continue
             key = (kind.shape, frozenset([one[0] for one in item.stated]))
             gaps = self._gaps.get(key)
             if gaps is None:
-                gaps = self._remember_gaps(key, tuple(_gap(rule, item) for rule in rules))
+                gaps = self._remember_gaps(key, tuple(gap for rule in rules if (gap := _gap(rule, item)).says_anything))
             for gap in gaps:
+                if gap.only_recommends and not all_remarks and id(gap) in remarked:
+                    continue
                 rule = gap.rule
                 if rule.top:
                     if not items.stands_alone(item):
@@ -199,11 +208,13 @@ def _gap(rule: ProfileRule, item: Item) -> _Gap:
     required = [name for name in rule.required if "." not in name and name not in has]
     required += [" or ".join(names) for names in rule.any_of if has.isdisjoint(names)]
     recommended = ", ".join(name for name in rule.recommended if name.partition(".")[0] not in has)
+    paths = tuple(name for name in rule.required if "." in name)
     return _Gap(
         rule,
         tuple(_missing(item, rule, name, "required") for name in required),
         _missing(item, rule, recommended, "recommended") if recommended else None,
-        tuple(name for name in rule.required if "." in name),
+        paths,
+        not (required or paths or rule.feature),
     )
 
 

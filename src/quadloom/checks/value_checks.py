@@ -16,7 +16,6 @@ from quadloom.checks.values import (
     is_url,
 )
 from quadloom.checks.vocabulary import PropertyTerm, Vocabularies
-from quadloom.model.finding import Severity
 from quadloom.syntaxes.rdfa.hosts import INITIAL_PREFIXES
 
 _SCHEMES_TEXT = (
@@ -94,29 +93,28 @@ class ValueCheck:
 
     def text(self, item: Item, one: tuple[str, str, str], known: PropertyTerm) -> None:
         """A text for a property that takes no text, or text of a certain form."""
-        text = text_of(one[1]).strip()
         rule = known.rule
         if rule is not None:
+            text = text_of(one[1]).strip()
             if not rule.accepts(text):
                 self._broken(item, Stated(*one), rule, known.name, text)
             return
+        if known.wants_thing and not known.enumerations:
+            self._remark(item, one, known)
+            return
         data = known.data
-        stated = Stated(*one)
         if "Text" in data:
             return
+        text = text_of(one[1]).strip()
         if known.enumerations and not data:
             found = self._tables.find(text) if "://" in text else (self._schema, text.removeprefix("schema:"))
             if found is not None and found[0] is self._schema:  # members of other vocabularies are not known
-                self._member(item, stated, known, found[1])
+                self._member(item, Stated(*one), known, found[1])
         elif data & _TYPED.keys():
             if not any(_TYPED[kind](text) for kind in data & _TYPED.keys()) and not self._may_be(known, text):
-                wanted = " or ".join(_TYPED_NAMES[kind] for kind in _TYPED_NAMES if kind in data)
-                self._wrong_text(item, stated, known, text, wanted, "warning")
-        elif "URL" in data:
-            if not is_url(text):
-                self._bad_url(item, stated, known, text)
-        elif known.things and not self._is_quantity(known):
-            self._wrong_text(item, stated, known, text, " or ".join(known.ranges), "info")
+                self._wrong_text(item, Stated(*one), known, text)
+        elif "URL" in data and not is_url(text):
+            self._bad_url(item, Stated(*one), known, text)
 
     def _may_be(self, known: PropertyTerm, text: str) -> bool:
         """Whether a text is a duration or the name of a member, where these are allowed beside a number."""
@@ -124,30 +122,41 @@ class ValueCheck:
             return True
         return bool(known.members) and text.rpartition("/")[2] in known.members
 
-    def _is_quantity(self, known: PropertyTerm) -> bool:
-        """`5 km` and `270 calories` are how schema.org writes quantities."""
-        return any("Quantity" in self._schema.ancestors(kind) for kind in known.things)
-
-    def _wrong_text(
-        self, item: Item, stated: Stated, known: PropertyTerm, text: str, expected: str, severity: Severity
-    ) -> None:
-        remark = severity == "info"
-        if remark and self._remarked is not None:
-            key = (item.type, stated.predicate)
+    def _remark(self, item: Item, one: tuple[str, str, str], known: PropertyTerm) -> None:
+        """A text where a thing would say more."""
+        if self._remarked is not None:
+            key = (item.kind.type, one[0])
             if key in self._remarked:
                 return
             self._remarked.add(key)
+        expected = " or ".join(known.ranges)
         self._add(
             item,
             "schema-wrong-value",
-            severity,
-            f"{known.name} is text, where {expected} is expected" + (" (allowed, but says less)" if remark else ""),
+            "info",
+            f"{known.name} is text, where {expected} is expected (allowed, but says less)",
+            "value",
+            one[0],
+            one[1],
+            found=text_of(one[1]).strip()[:80],
+            expected=expected,
+            advice=f"describe a {known.ranges[0]} with its own properties",
+            syntax=one[2],
+        )
+
+    def _wrong_text(self, item: Item, stated: Stated, known: PropertyTerm, text: str) -> None:
+        expected = " or ".join(_TYPED_NAMES[kind] for kind in _TYPED_NAMES if kind in known.data)
+        self._add(
+            item,
+            "schema-wrong-value",
+            "warning",
+            f"{known.name} is text, where {expected} is expected",
             "value",
             stated.predicate,
             stated.value,
             found=text[:80],
             expected=expected,
-            advice=f"describe a {known.ranges[0]} with its own properties" if remark else f"write {expected}",
+            advice=f"write {expected}",
             syntax=stated.syntax,
         )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from quadloom.checks.values import is_date, is_number
 from quadloom.syntaxes.registry import Context
@@ -18,16 +17,75 @@ _BETWEEN_THOUSANDS = "[ .,'’\u00a0\u202f]?"
 _WORD = re.compile(r"\w{3,}")
 
 
-def visible_page(context: Context) -> VisiblePage | None:
-    """None if what people see is not known: a page without text, made by scripts or of nothing but data."""
-    body = context.tree.body
-    if body is None:
-        return None
-    hidden = [node.text_lexbor() or "" for node in body.css("script,style")]
-    shown = _without(body.text(separator=" "), hidden)
-    if len(" ".join(shown.split(None, _LEAST)[:_LEAST])) < _LEAST:
-        return None
-    return VisiblePage(f"{context.facts.title} {shown}", lambda: _without(body.text(), hidden))
+class VisiblePage:
+    """The text that a page shows, without its scripts and styles.
+
+    Words are searched in the text without blanks between elements, where `w<b>or</b>d` is one word; numbers in the text
+    with them, where two cells of a table are two numbers. Both are made when they are needed. Words are searched as
+    bytes in lower case as far as they are ASCII: to fold the case of all characters of a page costs more than to read
+    its data. A page with hardly any text is made by scripts, or has nothing but data: it counts as showing everything.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._title = context.facts.title
+        self._body = context.tree.body
+        self._hidden: list[str] | None = None
+        self._words: bytes | None = None
+        self._numbers: str | None = None
+
+    def _shown(self, separator: str) -> str:
+        """Empty if what people see is not known."""
+        if self._body is None:
+            return ""
+        if self._hidden is None:
+            self._hidden = [node.text_lexbor() or "" for node in self._body.css("script,style")]
+        text = _without(self._body.text(separator=separator), self._hidden)
+        return f"{self._title} {text}" if len(" ".join(text.split(None, _LEAST)[:_LEAST])) >= _LEAST else ""
+
+    def shows_text(self, text: str) -> bool:
+        """Whether most words of a text are there."""
+        if self._words is None:
+            self._words = self._shown("").encode("utf-8", "replace").lower()
+        words = self._words
+        return not words or text.encode("utf-8", "replace").lower() in words or _most(_WORD.findall(text), words)
+
+    def _separate(self) -> str:
+        if self._numbers is None:
+            self._numbers = self._shown(" ")
+        return self._numbers
+
+    def shows_number(self, text: str) -> bool:
+        """Whether a number is there in any notation: 1299.5 is also `1,299.50`, `1.299,50` and `1 299 50`. What is not
+        a number counts as shown: it is another defect."""
+        page = self._separate()
+        if not page or text in page or not is_number(text):
+            return True
+        whole, cents = divmod(round(abs(float(text)) * 100), 100)
+        groups = f"{whole:,}".split(",")
+        decimals = r"(?:[.,]0+)?" if not cents else rf"\s{{0,3}}[.,'’]?\s{{0,3}}{f'{cents:02}'.rstrip('0')}0*"
+        pattern = re.compile(_BETWEEN_THOUSANDS.join(groups) + decimals + r"(?![.,]?\d)")
+        at = page.find(groups[0])
+        while at >= 0:
+            if not _follows_digit(page, at) and pattern.match(page, at):
+                return True
+            at = page.find(groups[0], at + 1)
+        return False
+
+    def shows_day(self, text: str) -> bool:
+        """Whether the day of a date is there, with its month or year. Dates without a day count as shown."""
+        if not is_date(text) or len(text) < 10 or not text[:4].isdigit():
+            return True
+        if text[4] != "-" or not 1 <= int(text[5:7]) <= 12 or not text[8:10].isdigit():
+            return True
+        month, day = int(text[5:7]), int(text[8:10])
+        page = self._separate()
+        if not page:
+            return True
+        if not _has_number(page, day):
+            return False
+        if text[:4] in page or _has_number(page, month):
+            return True
+        return any(word in page or word.capitalize() in page or word.upper() in page for word in _MONTHS[month - 1])
 
 
 def _without(text: str, parts: list[str]) -> str:
@@ -42,64 +100,17 @@ def _without(text: str, parts: list[str]) -> str:
     return " ".join((*kept, text[start:])) if kept else text
 
 
-class VisiblePage:
-    """The text that a page shows. It is searched as bytes in lower case as far as they are ASCII: to fold the case of
-    all characters of a page costs more than to read its data."""
-
-    def __init__(self, text: str, unbroken: Callable[[], str]) -> None:
-        """`unbroken`: the text without blanks between elements, where `w<b>or</b>d` is one word."""
-        self._text = text
-        self._unbroken = unbroken
-        self._lower = text.encode("utf-8", "replace").lower()
-
-    def shows_text(self, text: str) -> bool:
-        """Whether most words of a text are there."""
-        if text.encode("utf-8", "replace").lower() in self._lower:
+def _has_number(page: str, number: int) -> bool:
+    digits = str(number)
+    at = page.find(digits)
+    while at >= 0:
+        before = page[max(0, at - 2) : at]
+        if not page[at + len(digits) : at + len(digits) + 1].isdigit() and (
+            not before[-1:].isdigit() or (before[-1:] == "0" and not before[:-1].isdigit())
+        ):
             return True
-        words = _WORD.findall(text)
-        if _most(words, self._lower):
-            return True
-        return _most(words, self._unbroken().encode("utf-8", "replace").lower())
-
-    def shows_number(self, text: str) -> bool:
-        """Whether a number is there in any notation: 1299.5 is also `1,299.50`, `1.299,50` and `1 299 50`. What is not
-        a number counts as shown: it is another defect."""
-        if text in self._text or not is_number(text):
-            return True
-        whole, cents = divmod(round(abs(float(text)) * 100), 100)
-        groups = f"{whole:,}".split(",")
-        decimals = r"(?:[.,]0+)?" if not cents else rf"\s{{0,3}}[.,'’]?\s{{0,3}}{f'{cents:02}'.rstrip('0')}0*"
-        pattern = re.compile(_BETWEEN_THOUSANDS.join(groups) + decimals + r"(?![.,]?\d)")
-        at = self._text.find(groups[0])
-        while at >= 0:
-            if not _follows_digit(self._text, at) and pattern.match(self._text, at):
-                return True
-            at = self._text.find(groups[0], at + 1)
-        return False
-
-    def shows_day(self, text: str) -> bool:
-        """Whether the day of a date is there, with its month or year. Dates without a day count as shown."""
-        if not is_date(text) or len(text) < 10 or not text[:4].isdigit():
-            return True
-        if text[4] != "-" or not 1 <= int(text[5:7]) <= 12 or not text[8:10].isdigit():
-            return True
-        month, day = int(text[5:7]), int(text[8:10])
-        if not self._has_number(day):
-            return False
-        named = any(_holds(word, self._lower) for word in _MONTHS[month - 1])
-        return named or self._has_number(month) or text[:4].encode() in self._lower
-
-    def _has_number(self, number: int) -> bool:
-        digits = str(number).encode()
-        at = self._lower.find(digits)
-        while at >= 0:
-            before = self._lower[max(0, at - 2) : at]
-            if not self._lower[at + len(digits) : at + len(digits) + 1].isdigit() and (
-                not before[-1:].isdigit() or (before[-1:] == b"0" and not before[:-1].isdigit())
-            ):
-                return True
-            at = self._lower.find(digits, at + 1)
-        return False
+        at = page.find(digits, at + 1)
+    return False
 
 
 def _most(words: list[str], page: bytes) -> bool:

@@ -44,6 +44,7 @@ class PropertyTerm(msgspec.Struct, frozen=True):
     superseded: str = ""
     plain: bool = False  # any text is right, and nothing else is to be said about it
     rule: ValueRule | None = None  # what a text must be
+    wants_thing: bool = False  # a text is allowed, but says less
     marked: bool = False  # items that have it are worth a look as a whole; see `consistency`
 
 
@@ -159,6 +160,8 @@ class Vocabulary:
             newer,
             "Text" in data and not newer and name not in SPECIAL and name not in MARKED,
             _rule(name, data, things),
+            # `5 km` and `270 calories` are how schema.org writes quantities.
+            not data and bool(things) and not any("Quantity" in self.ancestors(kind) for kind in things),
             name in MARKED,
         )
 

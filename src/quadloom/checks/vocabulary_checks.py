@@ -35,7 +35,7 @@ _IGNORED = (f"<{RDF}", "<http://www.w3.org/2000/01/rdf-schema#", "<http://www.w3
 
 def vocabulary_problems(
     items: Items, tables: Vocabularies, base: str, *, all_remarks: bool = True
-) -> tuple[list[Problem], set[tuple[Item, str]]]:
+) -> tuple[list[Problem], list[tuple[Item, str]]]:
     """Problems of all items, and the items that have a marked property (`PropertyTerm.marked`), with its name.
 
     Sets the items' kinds. `base` is the page's address. Without `all_remarks`, a remark about a property of a type is
@@ -55,7 +55,7 @@ def vocabulary_problems(
 class _Check:
     def __init__(self, items: Items, tables: Vocabularies, base: str, all_remarks: bool) -> None:
         self.problems: list[Problem] = []
-        self.marked: set[tuple[Item, str]] = set()
+        self.marked: list[tuple[Item, str]] = []
         self._add = ProblemList(self.problems).add
         self._values = ValueCheck(items, tables, base, self._add, all_remarks=all_remarks)
         self._tables = tables
@@ -87,7 +87,7 @@ class _Check:
             if known.superseded:
                 self._superseded(item, Stated(*one), known)
             if known.marked:
-                self.marked.add((item, known.name))
+                self.marked.append((item, known.name))
             if is_text:
                 self._values.text(item, one, known)
             else:

@@ -65,7 +65,8 @@ class Crawl:
     """Iterate to run: each step yields `Settlement`s. Leaving the loop early finishes and saves what is in progress.
 
     `pacer` divides the bandwidth of a crawl without an end; None = the crawl ends when nothing is due. `waits`: it
-    does not end then, because other machines or processes may send work. `fetch` starts what brings the pages: a
+    does not end then, because other machines or processes may send work; nor while `expects_more` is true, which is
+    asked when nothing else is left. `fetch` starts what brings the pages: a
     process, or a thread with another transport. Without the phase fetch it does what other processes have left.
     """
 
@@ -79,10 +80,12 @@ class Crawl:
         phases: frozenset[PhaseName] = ALL_PHASES,
         pacer: BandwidthPacer | None = None,
         waits: bool = False,
+        expects_more: Callable[[], bool] = lambda: False,
         fetch: FetchUnitFactory = FetchProcess,
         clock: Callable[[], float] = unix_time,
         notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
     ) -> None:
+        self._expects_more = expects_more
         self._frontier = frontier
         self._settings = settings
         self._ingest = ingest
@@ -271,7 +274,7 @@ class Crawl:
             return True  # what was not read stays in the queue
         self._pull()
         due = self._frontier.next_due(self._clock())
-        return due is None or due > self._clock() + crawl.max_wait
+        return (due is None or due > self._clock() + crawl.max_wait) and not self._expects_more()
 
     def _pull(self) -> None:
         """Take over what processes that do not fetch have found."""

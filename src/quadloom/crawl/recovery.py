@@ -57,6 +57,7 @@ from quadloom.scheduling.scope import KEPT_DEPTH, Scope, ScopeRecord
 from quadloom.settings import Settings
 from quadloom.stores.archive.placed import PlacedArchive
 from quadloom.stores.backends import fresh_quads, open_archive, open_quads, open_state, open_text
+from quadloom.stores.named_values import restore
 from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.protocols.frontier import ScheduledPage
 from quadloom.stores.protocols.quads import QuadStore
@@ -198,8 +199,7 @@ class _Recovery:
         kept = 0
         with stores.catalog.transaction():
             for name, data in self._damaged.values():
-                stores.catalog.put(name, data)
-                kept += 1
+                kept += restore(stores.catalog, name, data)
         return kept
 
     def _keep_queue(self, stores: Stores) -> int:

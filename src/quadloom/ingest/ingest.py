@@ -262,6 +262,8 @@ class Ingest:
         for message in self.inbox.take(wait):
             if not self._handle(message) and on_message is not None:
                 on_message(message)
+        if self._indexer is not None:
+            self._indexer.check()
         self._hand_out()
         self.counts.extracted_later = self._extraction.pages
         return self._settle_finished() if self._is_due() else []

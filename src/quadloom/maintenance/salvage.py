@@ -17,10 +17,7 @@ from quadloom.model.link import Discovery, LinkKind
 from quadloom.model.outcome import PageRow
 from quadloom.model.url import canonical, fingerprint, host_of
 from quadloom.model.wire import decode
-from quadloom.stores.named_values import REGISTRY
 
-# Values that follow from pages, links and runs: recovery computes them again, from what it has found.
-_DERIVED = ("statistics", "statistics-open", "scope-judged-by", "woven-again-at", "run:")
 _Row = tuple[str | bytes | int | float | None, ...]
 
 
@@ -39,9 +36,9 @@ class DamagedDatabase:
         return self._first("PRAGMA quick_check(1)") == ("ok",) and self._first("SELECT 1 FROM page LIMIT 1") == (1,)
 
     def values(self) -> Iterator[tuple[str, bytes]]:
-        """Named values that a person gave or that were learned: seeds, rules, subscriptions, saved queries …"""
+        """Named values, as they are stored."""
         for name, data in self._rows("SELECT name, data FROM value", "name"):
-            if isinstance(name, str) and isinstance(data, bytes) and _is_kept(name):
+            if isinstance(name, str) and isinstance(data, bytes):
                 yield name, data
 
     def page(self, number: int) -> PageRow | None:
@@ -108,9 +105,3 @@ class _FoundUrl(msgspec.Struct, frozen=True):
             anchor=self.anchor,
             score=self.score,
         )
-
-
-def _is_kept(name: str) -> bool:
-    prefix = name.partition(":")[0] + ":"
-    entry = REGISTRY.get(name) or REGISTRY.get(prefix)
-    return entry is not None and not entry.per_worker and entry.name not in _DERIVED

@@ -76,6 +76,14 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         ),
     ] = []
     sitemaps: Annotated[bool, _doc("read the sitemaps named in robots.txt")] = True
+    site_search: Annotated[
+        int,
+        _doc(
+            "most requests to the own search of each host that is crawled, to find pages that no page links to; 0 ="
+            " leave it alone"
+        ),
+        _FROM_0,
+    ] = 0
     transport: Annotated[
         str,
         _doc(

@@ -10,13 +10,13 @@ from random import Random
 
 import msgspec
 import pytest
-from foreign_pages import PAGES, ForeignPage
 
 import quadloom
 from quadloom.checks.vocabulary import vocabularies
 from quadloom.model.finding import Finding
 from quadloom.settings import Settings
 from quadloom_lab.audit.descriptions import description
+from quadloom_lab.audit.foreign_pages import PAGES, ForeignPage
 from quadloom_lab.audit.mistakes import MISTAKES, Planted, planted
 from quadloom_lab.markup import SYNTAXES, page
 

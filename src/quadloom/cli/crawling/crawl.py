@@ -48,6 +48,7 @@ def crawl(
     strategy: Annotated[list[str] | None, Parameter(negative="")] = None,
     order: Literal["breadth-first", "importance", "random"] | None = None,
     guided_share: float | None = None,
+    site_search: int | None = None,
     workers: int | None = None,
     forever: Annotated[bool, Parameter(negative="")] = False,
     phases: Annotated[list[str] | None, Parameter(negative="")] = None,
@@ -86,6 +87,8 @@ def crawl(
         which of the unread pages are read first
     guided_share
         share of first reads that go to the most important unread page of a host; the others go breadth-first
+    site_search
+        most requests to each host's own search, to find pages that no page links to
     workers
         transform processes
     forever
@@ -112,6 +115,7 @@ def crawl(
             "crawl.strategies": list(strategy) if strategy else None,
             "crawl.order": order,
             "crawl.guided_share": guided_share,
+            "crawl.site_search": site_search,
             "crawl.workers": workers,
             "politeness.delay": delay,
         }

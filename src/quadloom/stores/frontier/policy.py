@@ -267,6 +267,13 @@ _RULES = {
 _NAMES = {UrlState.OUT_OF_SCOPE: "parked", UrlState.OVER_BUDGET: "parked"}
 
 
+def _due(due: float, now: float) -> ExplanationLine:
+    if due > now:
+        return ExplanationLine("due in", f"{due - now:.1f} s", "set by the refresh schedule or by a retry")
+    since = f"now, since {now - due:.1f} s" if due else "now"
+    return ExplanationLine("due", since, "read when a crawl has a turn of its host and bandwidth for it")
+
+
 def explain(url: UrlFacts, host: HostRow, delay: float, budget: float, now: float) -> Explanation:
     line = ExplanationLine
     leased = url.leased_until > 0
@@ -278,7 +285,7 @@ def explain(url: UrlFacts, host: HostRow, delay: float, budget: float, now: floa
         first = "URLs of its host that come first: by priority, then depth and score, refreshes by when they fell due"
         lines.append(line("ahead of it", str(url.ahead), first))
     if url.state is UrlState.WAITING:
-        lines.append(line("due in", f"{url.due - now:.1f} s", "set by the refresh schedule or by a retry"))
+        lines.append(_due(url.due, now))
     priorities = "0 requested, 1 seed, published or due again, 2 suspected data, 3 ordinary, 4 unlikely"
     lines += [
         line("priority", str(url.priority), priorities),

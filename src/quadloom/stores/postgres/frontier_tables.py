@@ -33,7 +33,11 @@ from quadloom.stores.protocols.frontier import HostRow, Place
 from quadloom.stores.shards import shard_of
 
 _HOSTS = -1  # in frontier_count, in addition to the states of URLs
+_FEW = 2  # hosts that are read from each shard at least
 _QUEUED = int(UrlState.QUEUED)
+# A subquery, because it is hashed once. An array would be searched from its start for every host, as soon as the
+# statement has a plan that does not depend on its values.
+_NOT_LOADED = "x.id NOT IN (SELECT unnest(%s::bigint[]))"
 PAIRS = "unnest(%s::bigint[], %s::bigint[]) AS w(h, f)"
 
 
@@ -100,7 +104,7 @@ class PostgresHosts:
         """Shard by shard: each is one short look into the index, whatever the number of hosts. From many shards a few
         hosts each are enough; only if that is too little, and a shard had more, is everything read."""
         shards = self._leases.leasable
-        few = max(8, 4 * limit // max(1, len(shards)))
+        few = max(_FEW, 4 * limit // max(1, len(shards)))
         rows = self._ready(now, loaded, shards, min(few, limit), limit)
         if len(rows) < limit and few < limit:
             found = Counter(row[-1] for row in rows)
@@ -115,14 +119,14 @@ class PostgresHosts:
         return self._database.execute(
             f"SELECT {qualified('h', HOST_COLUMNS)}, h.shard FROM unnest(%s::smallint[]) AS s(shard) "
             "CROSS JOIN LATERAL (SELECT * FROM host x WHERE x.queued > 0 AND x.shard = s.shard AND x.ready_at <= %s "
-            "AND x.id <> ALL(%s::bigint[]) ORDER BY x.ready_at LIMIT %s) h ORDER BY h.ready_at LIMIT %s",
+            f"AND {_NOT_LOADED} ORDER BY x.ready_at LIMIT %s) h ORDER BY h.ready_at LIMIT %s",
             (shards, now, column("q", loaded), of_each, limit),
         )
 
     def next_wake(self, now: float, loaded: Collection[int]) -> float:
         rows = self._database.execute(
             "SELECT min(h.ready_at) FROM unnest(%s::smallint[]) AS s(shard) CROSS JOIN LATERAL (SELECT ready_at "
-            "FROM host x WHERE x.queued > 0 AND x.shard = s.shard AND x.ready_at > %s AND x.id <> ALL(%s::bigint[]) "
+            f"FROM host x WHERE x.queued > 0 AND x.shard = s.shard AND x.ready_at > %s AND {_NOT_LOADED} "
             "ORDER BY x.ready_at LIMIT 1) h",
             (self._leases.leasable, now, column("q", loaded)),
         )

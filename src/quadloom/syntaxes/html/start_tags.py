@@ -9,12 +9,13 @@ from __future__ import annotations
 import html
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from heapq import merge
 from typing import NamedTuple
 
 import re2
-from selectolax.lexbor import LexborNode
+
+from quadloom.syntaxes.html.elements import Elements
 
 _ATTRIBUTES = rb"((?:[^>\"']++|\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z))*+)(?:>|\Z)"
 _TAG = re.compile(rb"<([A-Za-z][^\s/>]*+)" + _ATTRIBUTES)
@@ -41,16 +42,15 @@ class StartTag(NamedTuple):
     end: int
 
 
-def tags_of(source: bytes, nodes: Iterable[LexborNode], attributes: frozenset[str]) -> dict[int, StartTag]:
-    """The tag of each node, by the node's `mem_id`. `nodes` are all elements that have one of the attributes, in
-    document order. A node that no tag explains is left out."""
-    elements = {node.mem_id: node for node in nodes}
-    names = [node.tag for node in elements.values()]
+def tags_of(source: bytes, elements: Elements, numbers: list[int], attributes: frozenset[str]) -> dict[int, StartTag]:
+    """The tag of each element, by its number. `numbers` are all elements that have one of the attributes, in document
+    order. An element that no tag explains is left out."""
+    names = [elements.tag(number) for number in numbers]
     # What is commented out or in a script seldom looks like one of the tags: then there are as many as elements.
     tags = list(_tags(source, attributes, iter((_NOWHERE,))))
     if [tag[1].decode("latin-1").lower() for tag in tags] == names:
-        return {number: StartTag(*tag.span()) for number, tag in zip(elements, tags, strict=True)}
-    return _compared(elements, list(_tags(source, attributes, _hidden(source))), attributes)
+        return {number: StartTag(*tag.span()) for number, tag in zip(numbers, tags, strict=True)}
+    return _compared(elements, numbers, list(_tags(source, attributes, _hidden(source))), attributes)
 
 
 def attribute_places(source: bytes, attribute: str, value: str) -> list[int]:
@@ -93,7 +93,7 @@ def _is_in(before: bytes, attributes: tuple[bytes, ...]) -> bool:
 
 
 def _compared(
-    elements: dict[int, LexborNode], tags: list[re.Match[bytes]], attributes: frozenset[str]
+    elements: Elements, numbers: list[int], tags: list[re.Match[bytes]], attributes: frozenset[str]
 ) -> dict[int, StartTag]:
     """As `tags_of`, if the source has other tags than the tree has elements."""
     read = [
@@ -103,11 +103,12 @@ def _compared(
     ]
     found: dict[int, StartTag] = {}
     place = 0
-    for number, node in elements.items():
-        own = {name: value or "" for name, value in node.attributes.items() if name in attributes}
+    for number in numbers:
+        own = {name: value or "" for name, value in elements.attributes(number).items() if name in attributes}
+        element_name = elements.tag(number)
         for at in range(place, min(place + _LOOK_AHEAD, len(read))):
             tag, name, values = read[at]
-            if name == node.tag and _same(values, own):
+            if name == element_name and _same(values, own):
                 found[number] = StartTag(*tag.span())
                 place = at + 1
                 break

@@ -24,7 +24,7 @@ class _TracedConversion(Conversion):
         self.tracing = sink
 
     def _statements(self, subject: str, vocabulary: str, expansions: Expansions, element: MarkedElement) -> None:
-        self.tracing.at = element.address
+        self.tracing.at = element.number
         super()._statements(subject, vocabulary, expansions, element)
 
 
@@ -39,20 +39,20 @@ class MicrodataPlaces:
         self._blanks = blanks
         self._source = context.utf8
         self._first = first
-        self._marks = first.document.marks
+        self._marks = {mark.number: mark for mark in first.document.marks}
         self._traced: dict[tuple[str, str, str], int] | None = None
         self._tags: dict[int, StartTag] | None = None
         self._alike: dict[tuple[str, str], dict[int, int]] = {}  # by attribute and its value
 
     def find(self, subject: str, predicate: str, value: str, kind: PlaceKind) -> SourcePlace | None:
         # With an itemid, several elements can be one subject.
-        items = [self._marks[address] for address, named in self._first.subjects.items() if named == subject]
+        items = [self._marks[number] for number, named in self._first.subjects.items() if named == subject]
         if kind in ("item", "type"):
             tag = self._tag(items[0], "itemtype") if items else None
             return _typed(self._source, tag, value) if tag else None
         element = next((one for item in items if (one := self._stating(item, predicate, value)) is not None), None)
         if element is None:
-            element = self._marks.get(self._made_by().get((subject, predicate, value), 0))
+            element = self._marks.get(self._made_by().get((subject, predicate, value), -1))
         tag = self._tag(element, "itemprop") if element is not None else None
         if tag is None:
             return None
@@ -67,7 +67,7 @@ class MicrodataPlaces:
         for element in item.held:
             if name in element.names or whole in element.names:
                 said = self._first.subjects if element.is_item else self._first.values
-                if said.get(element.address) == value:
+                if said.get(element.number) == value:
                     return element
         return None
 
@@ -75,7 +75,7 @@ class MicrodataPlaces:
         if self._traced is None:
             sink = TracingSink(self._blanks)
             context = self._context
-            conversion = _TracedConversion(self._first.document, sink, context.base, Languages(context.tree))
+            conversion = _TracedConversion(self._first.document, sink, context.base, Languages(context.all_elements))
             conversion.values = self._first.values
             conversion.run()
             self._traced = sink.made_by
@@ -89,13 +89,13 @@ class MicrodataPlaces:
                 if alike is None:
                     alike = self._alike[attribute, written] = self._counted(attribute, written)
                 if alike:
-                    return tag_around(self._source, alike[element.address])
-            self._tags = tags_of(self._source, (mark.node for mark in self._marks.values()), _ATTRIBUTES)
-        return self._tags.get(element.address)
+                    return tag_around(self._source, alike[element.number])
+            self._tags = tags_of(self._source, self._first.document.elements, list(self._marks), _ATTRIBUTES)
+        return self._tags.get(element.number)
 
     def _counted(self, attribute: str, written: str) -> dict[int, int]:
         """Where all elements with this attribute have it; empty if the source has more or fewer."""
-        marks = [one.address for one in self._marks.values() if one.attributes.get(attribute) == written]
+        marks = [one.number for one in self._marks.values() if one.attributes.get(attribute) == written]
         places = attribute_places(self._source, attribute, written)
         return dict(zip(marks, places, strict=True)) if len(places) == len(marks) else {}
 

@@ -6,8 +6,6 @@ the first statement, and so on. Otherwise the extraction is done again, with an 
 
 from __future__ import annotations
 
-from selectolax.lexbor import LexborNode
-
 from quadloom.syntaxes.html.start_tags import StartTag, tags_naming, tags_of
 from quadloom.syntaxes.iri import BaseIri
 from quadloom.syntaxes.microdata.places import value_place
@@ -16,22 +14,21 @@ from quadloom.syntaxes.rdfa.frames import Triples
 from quadloom.syntaxes.rdfa.hosts import HOSTS
 from quadloom.syntaxes.rdfa.names import Names
 from quadloom.syntaxes.rdfa.processing import Attributes, Namespaces, Processor
-from quadloom.syntaxes.rdfa.trees import LexborMarkup, sparse, walk_nodes
+from quadloom.syntaxes.rdfa.trees import LexborMarkup, sparse, walk_elements
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.sink import Sink
 from quadloom.syntaxes.terms import TYPE
 
-_ATTRIBUTES = frozenset(("property", "typeof", "rel", "rev", "vocab", "about", "resource"))
+_ATTRIBUTES = ("property", "typeof", "rel", "rev", "vocab", "about", "resource")
 _VALUES = (b"content=", b"datetime=", b"resource=", b"href=", b"src=")
 _NAMING = (b"property", b"rel", b"rev")
 _TYPE = (b"typeof",)
-_SELECTOR = ",".join(f"[{name}]" for name in sorted(_ATTRIBUTES))
 
 
 class _TracedTriples(Triples):
     def __init__(self) -> None:
         super().__init__()
-        self.at = 0
+        self.at = -1
         self.made_by: dict[tuple[str, str, str], int] = {}
         self.typed_by: dict[str, int] = {}
 
@@ -42,11 +39,11 @@ class _TracedTriples(Triples):
         super().add(subject, predicate, value)
 
 
-class _TracedProcessor(Processor[LexborNode]):
-    def enter(self, node: LexborNode, tag: str, attributes: Attributes, namespaces: Namespaces = ()) -> None:
+class _TracedProcessor(Processor[int]):
+    def enter(self, node: int, tag: str, attributes: Attributes, namespaces: Namespaces = ()) -> None:
         triples = self.triples
         if isinstance(triples, _TracedTriples):
-            triples.at = node.mem_id
+            triples.at = node
         super().enter(node, tag, attributes, namespaces)
 
 
@@ -92,20 +89,21 @@ class _TracedPage:
     """The page's RDFa with the tag of every statement."""
 
     def __init__(self, context: Context, blanks: int) -> None:
+        elements = context.all_elements
         sink = Sink()
         sink.skip_blanks(blanks)
         document = BaseIri.of_attribute(context.url)
         base = document if context.base == context.url else BaseIri.of_attribute(context.base)
         host = HOSTS["html5"]
         names = Names(document, host.terms, sink.blank, None)
-        processor = _TracedProcessor(host, LexborMarkup(), names, base, sink.blank, roles=False)
+        processor = _TracedProcessor(host, LexborMarkup(elements), names, base, sink.blank, roles=False)
         self._triples = processor.triples = _TracedTriples()
-        walk_nodes(sparse(context.tree, roles=False), processor)
+        walk_elements(elements, sparse(elements, roles=False), processor)
         processor.finish()
-        self._tags = tags_of(context.utf8, context.tree.css(_SELECTOR), _ATTRIBUTES)
+        self._tags = tags_of(context.utf8, elements, elements.having(_ATTRIBUTES), frozenset(_ATTRIBUTES))
 
     def typed(self, subject: str) -> StartTag | None:
-        return self._tags.get(self._triples.typed_by.get(subject, 0))
+        return self._tags.get(self._triples.typed_by.get(subject, -1))
 
     def stating(self, subject: str, predicate: str, value: str) -> StartTag | None:
         return self._tags.get(self._made_by(subject, predicate, value))
@@ -116,9 +114,9 @@ class _TracedPage:
         if found is None and value.startswith('"'):  # the language may come from the transport
             text = value[: value.rindex('"') + 1]
             found = next(
-                (at for (s, p, o), at in made_by.items() if s == subject and p == predicate and o.startswith(text)), 0
+                (at for (s, p, o), at in made_by.items() if s == subject and p == predicate and o.startswith(text)), -1
             )
-        return found or 0
+        return -1 if found is None else found
 
 
 def _typed(source: bytes, tag: StartTag, term: str) -> SourcePlace:

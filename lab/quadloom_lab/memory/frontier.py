@@ -81,7 +81,7 @@ class MemoryFrontier:
         self._leases: dict[int, _Lease] = {}
         self._addresses: dict[str, float] = {}
         self._site_turns: dict[str, int] = {}
-        self._turn = self.clamped_hosts = 0
+        self._turn, self.clamped_hosts, self.clock_step = 0, 0, 0.0
         self._held_since = float("inf")
         self._not_held: set[int] = set()
         self._guided_share = policy.guided_share
@@ -108,11 +108,7 @@ class MemoryFrontier:
         self._scope = scope or self._scope
 
     def clamp_clocks(self, now: float) -> None:
-        latest = {"next_at": now + self.policy.longest_delay, "blocked_until": now + self.policy.longest_block}
-        for host in self._hosts.values():
-            if late := {name: at for name, at in latest.items() if getattr(host.row, name) > at}:
-                self._set(host, **late)
-                self.clamped_hosts += 1
+        """Nothing is stored that an earlier, wrong clock could have written."""
 
     def add(self, discoveries: Sequence[Discovery], now: float) -> AddReport:
         new = known = refused = 0

@@ -99,7 +99,12 @@ def test_a_number_in_json_is_a_price() -> None:
 
 
 def test_an_address_that_json_ld_drops_is_named_with_its_line() -> None:
-    data = {"@type": "WebSite", "name": "Site", "image": "no picture", "url": "https://site.example/"}
+    data: dict[str, object] = {
+        "@type": "WebSite",
+        "name": "Site",
+        "image": "no picture",
+        "url": "https://site.example/",
+    }
     found = [one for one in findings(page(data, "jsonld")) if one.severity != "info"]
     assert [(one.code, one.path, one.found, one.line) for one in found] == [
         ("bad-url", "WebSite › image", "no picture", 9)

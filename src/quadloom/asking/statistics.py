@@ -45,6 +45,7 @@ _XML_NAMES = """
 SELECT ?x (COUNT(*) AS ?n) { GRAPH ?g { ?page <urn:quadloom:xml#%s> ?x } } GROUP BY ?x ORDER BY DESC(?n) ?x LIMIT %d"""
 _SIZES = (1 << 10, 10 << 10, 100 << 10, 1 << 20, 10 << 20)
 _SIZE_NAMES = ("< 1 KiB", "< 10 KiB", "< 100 KiB", "< 1 MiB", "< 10 MiB", "larger")
+_FASTEST = "several times a day"
 _RATES = (("never seen changing", 0.0), ("yearly", 1 / 365), ("monthly", 1 / 30), ("weekly", 1 / 7), ("daily", 1.0))
 
 
@@ -234,7 +235,7 @@ def summary(catalog: Catalog, frontier: Frontier, quads: QuadStore, *, limit: in
         kinds=_largest(dict(_prefixed(counts, "kind:")), limit),
         outcomes=_largest(dict(_prefixed(counts, "outcome:")), limit),
         sizes=_shares(sizes, _SIZE_NAMES, sampled),
-        change_rates=_shares(rates, [name for name, _ in _RATES] + ["several times a day"], sampled),
+        change_rates=_shares(rates, [name for name, _ in _RATES] + [_FASTEST], sampled),
         sampled=sampled,
         by_kind=_by_kind(pages, statistics.changes),
         xml=_xml(quads, limit) if "xml" in dict(_prefixed(counts, "kind:")) else XmlStatistics(),
@@ -316,7 +317,7 @@ def _sampled(pages: Sequence[PageRow]) -> tuple[Counter[str], Counter[str], int]
     for row in pages:
         sizes[next((n for n, top in zip(_SIZE_NAMES, _SIZES, strict=False) if row.body_bytes < top), "larger")] += 1
         rate = _changes_per_day(row)
-        rates[next((name for name, top in _RATES if rate <= top), "more often")] += 1
+        rates[next((name for name, top in _RATES if rate <= top), _FASTEST)] += 1
     return sizes, rates, len(pages)
 
 

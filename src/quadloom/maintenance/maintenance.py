@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -22,6 +21,7 @@ from quadloom.maintenance.rebuild import RebuildReport, check_sources, rebuild
 from quadloom.maintenance.swap import SpooledLedger, commit, discard, write_marks
 from quadloom.maintenance.verify import VerifyReport, verify
 from quadloom.model.event import EventKind
+from quadloom.process.clock import unix_time
 from quadloom.process.durable import replacing
 from quadloom.stores.backends import fresh_quads, fresh_text
 from quadloom.stores.protocols.state import Shards
@@ -57,12 +57,12 @@ class Maintenance:
         A file appears, or replaces an older one, when it is complete."""
         chosen = selection or Selection()
         if not isinstance(target, str | Path):
-            return export_to(self._queries, target, format or "nq", chosen, time.time(), progress)
+            return export_to(self._queries, target, format or "nq", chosen, unix_time(), progress)
         name = Path(target).name
         wanted = format or name.partition(".")[2] or "nq"
         parse_format(wanted)
         with replacing(Path(target)) as stream:
-            return export_to(self._queries, stream, wanted, chosen, time.time(), progress)
+            return export_to(self._queries, stream, wanted, chosen, unix_time(), progress)
 
     def import_(
         self,
@@ -77,7 +77,7 @@ class Maintenance:
         `notice` is called for quarantined pages and for records and files that were skipped, with the reason."""
         stores = self._stores
         if stores.shards is not None:
-            stores.shards.take_all(time.time())
+            stores.shards.take_all(unix_time())
         files = [Path(path) for path in paths]
         return import_files(stores, stores.settings, files, graph, progress, notice, links=links)
 
@@ -139,7 +139,7 @@ def _all_shards(shards: Shards | None, heartbeat: float) -> Iterator[Callable[[]
     if shards is None:
         yield lambda: None
         return
-    shards.take_all(time.time())
+    shards.take_all(unix_time())
     lost: set[int] = set()
     ended = threading.Event()
     sign = shards.heartbeat()

@@ -53,6 +53,14 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     order: Annotated[
         Literal["breadth-first", "importance", "random"], _doc("which of the known but unread pages is read first")
     ] = "breadth-first"
+    guided_share: Annotated[
+        float,
+        _doc(
+            "share of first reads that go to the most important unread page of a host, by the links read so far; the"
+            " others go breadth-first. Only with the order breadth-first"
+        ),
+        _SHARE,
+    ] = 0.5
     strategies: Annotated[
         list[str],
         _doc(f"link strategies: {', '.join(STRATEGY_NAMES)}, or a path to a .rq file"),
@@ -68,6 +76,14 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         ),
     ] = []
     sitemaps: Annotated[bool, _doc("read the sitemaps named in robots.txt")] = True
+    site_search: Annotated[
+        int,
+        _doc(
+            "most requests to the own search of each host that is crawled, to find pages that no page links to; 0 ="
+            " leave it alone"
+        ),
+        _FROM_0,
+    ] = 0
     transport: Annotated[
         str,
         _doc(

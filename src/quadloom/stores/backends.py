@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from quadloom.errors import SettingsError
 from quadloom.settings import Settings
@@ -19,14 +20,14 @@ from quadloom.stores.protocols.state import State
 from quadloom.stores.protocols.text import TextIndex
 from quadloom.stores.quads.memory import MemoryQuads
 from quadloom.stores.quads.oxigraph import OxigraphQuads
-from quadloom.stores.quads.sharded import RefilledShards, ShardedQuads
-from quadloom.stores.quads.sparql import RefilledQuads, SparqlQuads
-from quadloom.stores.quads.sparql_client import SparqlServer, SparqlServers, servers_of
 from quadloom.stores.search.synonyms import NO_SYNONYMS, Synonyms
 from quadloom.stores.shards import worker_name
 from quadloom.stores.sqlite.state import DATABASE, EmbeddedState
 from quadloom.stores.text.sharded import ShardedText
 from quadloom.stores.text.tantivy import TantivyText
+
+if TYPE_CHECKING:
+    from quadloom.stores.quads.sparql_client import SparqlServer, SparqlServers
 
 
 def _warc(folder: Path, settings: Settings, writable: bool) -> Archive:
@@ -62,6 +63,10 @@ def _oxigraph(folder: Path, settings: Settings, writable: bool) -> QuadStore:
 
 
 def _sparql(_folder: Path, settings: Settings, writable: bool) -> QuadStore:
+    from quadloom.stores.quads.sharded import ShardedQuads
+    from quadloom.stores.quads.sparql import SparqlQuads
+    from quadloom.stores.quads.sparql_client import servers_of
+
     servers = servers_of(settings)
     if len(servers) > 1:
         return ShardedQuads(servers, read_only=not writable)
@@ -131,6 +136,10 @@ def fresh_quads(folder: Path, settings: Settings) -> Iterator[QuadStore]:
     """A store to fill from nothing: a new one in `folder`, with which the caller then replaces the old one; or the
     server's, from which pages that were not written again are removed in the end."""
     if _scheme("quads", settings.stores.quads, tuple(QUAD_STORES)) in REMOTE:
+        from quadloom.stores.quads.sharded import RefilledShards
+        from quadloom.stores.quads.sparql import RefilledQuads
+        from quadloom.stores.quads.sparql_client import servers_of
+
         servers = servers_of(settings)
         with closing(RefilledShards(servers) if len(servers) > 1 else RefilledQuads(servers[0])) as refilled:
             yield refilled
@@ -144,6 +153,8 @@ def query_source(folder: Path, settings: Settings) -> Path | SparqlServer | Spar
     """What evaluates user queries: the files of an embedded store, or the servers."""
     if _scheme("quads", settings.stores.quads, tuple(QUAD_STORES)) not in REMOTE:
         return folder
+    from quadloom.stores.quads.sparql_client import SparqlServers, servers_of
+
     servers = servers_of(settings)
     return SparqlServers(servers) if len(servers) > 1 else servers[0]
 

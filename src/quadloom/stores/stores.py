@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -30,7 +30,9 @@ from quadloom.stores.protocols.outbox import Outbox
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.protocols.state import Shards, State
 from quadloom.stores.protocols.text import TextIndex
-from quadloom.stores.quads.sparql_client import SparqlServer, SparqlServers
+
+if TYPE_CHECKING:
+    from quadloom.stores.quads.sparql_client import SparqlServer, SparqlServers
 
 INDEXES = ("quads", "text")  # indexes that are folders, unless they are on a server
 JOURNAL = "rebuild.journal"  # new indexes are complete and take the place of the old (`quadloom.maintenance.swap`)

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from quadloom.cli.session import Session, session
 from quadloom.crawl.control import ask
 from quadloom.errors import QuadloomError
+from quadloom.maintenance.lost_database import refuse_lost_database
 from quadloom.phases.loaders import all_syntaxes
 from quadloom.settings import without_password
 from quadloom.stores.archive.s3_bucket import S3Bucket, address_of
@@ -194,7 +195,11 @@ def _probe_s3(s: Session) -> None:
 
 def _warehouse(s: Session) -> Iterator[CheckResult]:
     if not exists(s.warehouse, s.settings):
-        yield CheckResult("warehouse", True, f"none at {s.warehouse} yet", "")
+        try:
+            refuse_lost_database(s.warehouse, s.settings)
+            yield CheckResult("warehouse", True, f"none at {s.warehouse} yet", "")
+        except QuadloomError as error:
+            yield CheckResult("warehouse", False, error.message, error.hint)
         return
     running = ask(s.warehouse, "status") is not None
     yield CheckResult("crawl", True, "running" if running else "not running", "")

@@ -82,7 +82,7 @@ def answer(
         seconds=time.perf_counter() - started,
         corrections=plan.corrections,
         missing=plan.missing,
-        most_words=plan.last.partial,
+        most_words=plan.most_words,
         offers=plan.offers,
         newest=parsed.newest,
         highlights=marked,

@@ -10,7 +10,7 @@ A killed process leaves the last commit; the lock goes with the process.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import tantivy
@@ -91,10 +91,14 @@ class TantivyText:
     def _writing(self) -> Iterator[tantivy.IndexWriter]:
         """After a failure the writer is unusable; the next call opens a new one at the last commit."""
         with translated(self._path):
+            writer = self._open_writer()
             try:
-                yield self._open_writer()
+                yield writer
             except (ValueError, OSError):
                 self._writer = None
+                # Gives back the lock of the folder at once: frames of the error's traceback still hold the writer.
+                with suppress(ValueError, OSError):
+                    writer.wait_merging_threads()
                 raise
 
     def search(self, request: SearchRequest) -> SearchAnswer:

@@ -139,7 +139,7 @@ class Filled:
 
 def main(sizes: list[int], batches: int = 70) -> None:
     server = start_postgres(options=("shared_buffers=3GB",))
-    contract_backends.postgres = lambda: server  # type: ignore[assignment]
+    contract_backends.postgres = lambda: server
     filled = []
     for size in sizes:
         start = time.perf_counter()

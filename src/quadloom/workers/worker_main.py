@@ -11,6 +11,7 @@ import time
 import msgspec
 
 from quadloom.model import wire
+from quadloom.model.link import Discovery
 from quadloom.model.page import Page
 from quadloom.model.service import ServiceAnswer, ServiceRequest
 from quadloom.model.visit import Visit
@@ -25,6 +26,7 @@ from quadloom.syntaxes.external import ServicesNeeded
 from quadloom.syntaxes.xml import stylesheet_folder
 
 _RECENT = 200_000  # links remembered as already offered; a site's navigation repeats on every page
+_MANY_LINKS = 1000
 READY = "ready"  # the first message: imports are done, deadlines may count
 
 
@@ -49,6 +51,7 @@ class WorkerAnswer(msgspec.Struct, frozen=True, array_like=True, tag=True):
     """The answer to the task of this number. `record` is None if the page must not be archived.
 
     `notices`: what is wrong with the installation, such as a plug-in that cannot be loaded; with the first answer.
+    `links`: the discoveries of the page, encoded (`packed_links`); `result` has none then.
     """
 
     number: int
@@ -56,6 +59,22 @@ class WorkerAnswer(msgspec.Struct, frozen=True, array_like=True, tag=True):
     record: ArchiveRecord | None
     cpu_seconds: float
     notices: tuple[str, ...] = ()
+    links: bytes = b""
+
+    def with_links(self) -> PageResult:
+        """The result with its discoveries."""
+        return unpacked(self.result, self.links)
+
+
+def unpacked(result: PageResult, links: bytes) -> PageResult:
+    """The result with the discoveries that were packed apart, if they were."""
+    return msgspec.structs.replace(result, discoveries=wire.decode(links, tuple[Discovery, ...])) if links else result
+
+
+def packed_links(result: PageResult) -> bytes:
+    """Many discoveries, encoded. As objects they take 600 bytes each in the owner, encoded a quarter of that: answers
+    with 50,000 links wait there while others are written. Few links, the usual case, are not worth it: b""."""
+    return wire.encode(result.discoveries) if len(result.discoveries) > _MANY_LINKS else b""
 
 
 class ServicesWanted(msgspec.Struct, frozen=True, array_like=True, tag=True):
@@ -132,7 +151,10 @@ def serve(channel: Channel) -> None:
         if trouble:  # a finding needs a page: the first stands for all
             result = msgspec.structs.replace(result, findings=(*result.findings, *trouble))
             notices, trouble = tuple(finding.message for finding in trouble), ()
-        answer = WorkerAnswer(task.number, result, record, time.process_time() - started, notices)
+        links = packed_links(result)
+        if links:
+            result = msgspec.structs.replace(result, discoveries=())
+        answer = WorkerAnswer(task.number, result, record, time.process_time() - started, notices, links)
         channel.send(WorkerMessage(answer))
 
 

@@ -77,6 +77,7 @@ from quadloom.stores.protocols.frontier import (
     ScoreUrls,
 )
 
+_ADDED = 5000  # links whose rows are made and written at once
 _PROMOTE = 2000  # due URLs queued in one transaction
 _ALSO_SOON = 1000  # read in addition, to find pages of hosts that are free
 
@@ -269,7 +270,8 @@ class TableFrontier:
         self._url_records.update_settled(settled)
         batch.write()
         self._leasing.queue_changed(batch)
-        self._add(found)
+        for start in range(0, len(found), _ADDED):  # rows of all at once would be as large as the links themselves
+            self._add(found[start : start + _ADDED])
         for host in hosts.values():
             if host.exhausted and host.queued > host.leased:
                 self._leasing.apply_budget(host)

@@ -16,8 +16,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from quadloom.asking.questions import WarehouseQueries
-from quadloom.asking.sparql.service import QueryResult
 from quadloom.crawl.scope import CrawlScope, stored_scope
 from quadloom.errors import StoreError, UsageError
 from quadloom.ingest.failpoints import Failpoints
@@ -34,6 +32,8 @@ from quadloom.stores.sqlite.lock import WarehouseLock
 from quadloom.stores.stores import Stores, open_stores, places_of
 
 if TYPE_CHECKING:
+    from quadloom.asking.questions import WarehouseQueries
+    from quadloom.asking.sparql.service import QueryResult
     from quadloom.asking.things.library import Things
     from quadloom.cluster.member import ClusterMember
     from quadloom.crawl.recovery import RecoveryReport
@@ -60,7 +60,6 @@ class Warehouse:
 
     stores: Stores
     scope: CrawlScope
-    ask: WarehouseQueries
     _opened_with: Scope
 
     def __init__(
@@ -151,6 +150,15 @@ class Warehouse:
     def read(cls, path: str | Path, *, settings: Settings | None = None) -> Warehouse:
         """Look at a warehouse, also while a crawl runs on it."""
         return cls(Path(path), settings or Settings(), writable=False)
+
+    @cached_property
+    def ask(self) -> WarehouseQueries:
+        """Search, SPARQL, entities, history, statistics."""
+        from quadloom.asking.questions import WarehouseQueries
+
+        ask = WarehouseQueries(self.stores)
+        self._opened.callback(ask.close)
+        return ask
 
     @property
     def requests(self) -> CrawlRequests:
@@ -292,7 +300,7 @@ class Warehouse:
         """Imported when something is started: looking something up needs no crawler."""
         from quadloom.runs import Runs
 
-        return Runs(self.stores, self.settings, self.scope, self.requests, self.ask)
+        return Runs(self.stores, self.settings, self.scope, self.requests, lambda: self.ask.queries)
 
     def _compose(self) -> None:
         """Open everything. To write, finish what a killed rebuild has begun."""
@@ -315,8 +323,6 @@ class Warehouse:
         if may_index:
             write_marks(self.stores, failpoints)
         self.scope = CrawlScope(self.settings.crawl, self.stores.catalog, self.stores.frontier, self._opened_with)
-        self.ask = WarehouseQueries(self.stores)
-        self._opened.callback(self.ask.close)
 
     def _read_scope(self, catalog: Catalog) -> Scope:
         """Read once for the frontier and for `scope`: a command on another machine may change it a moment later, and
@@ -327,7 +333,8 @@ class Warehouse:
     def _reopen(self) -> None:
         """The lock is held throughout."""
         self._opened.close()
-        self.__dict__.pop("_runs", None)
+        for made in ("_runs", "ask"):  # of what was open before
+            self.__dict__.pop(made, None)
         self._compose()
 
 

@@ -33,6 +33,7 @@ from quadloom.model.outcome import HostPace, Outcome, Settlement
 from quadloom.model.page import Failure, Page
 from quadloom.model.phase import ALL_PHASES, PhaseName
 from quadloom.model.visit import Visit
+from quadloom.process import template
 from quadloom.process.clock import StepWatch, described_step, unix_time, wall_time
 from quadloom.refresh.pacing import BandwidthPacer
 from quadloom.refresh.reschedule import Rescheduler
@@ -64,7 +65,8 @@ class Crawl:
     """Iterate to run: each step yields `Settlement`s. Leaving the loop early finishes and saves what is in progress.
 
     `pacer` divides the bandwidth of a crawl without an end; None = the crawl ends when nothing is due. `waits`: it
-    does not end then, because other machines or processes may send work. `fetch` starts what brings the pages: a
+    does not end then, because other machines or processes may send work; nor while `expects_more` is true, which is
+    asked when nothing else is left. `fetch` starts what brings the pages: a
     process, or a thread with another transport. Without the phase fetch it does what other processes have left.
     """
 
@@ -78,10 +80,12 @@ class Crawl:
         phases: frozenset[PhaseName] = ALL_PHASES,
         pacer: BandwidthPacer | None = None,
         waits: bool = False,
+        expects_more: Callable[[], bool] = lambda: False,
         fetch: FetchUnitFactory = FetchProcess,
         clock: Callable[[], float] = unix_time,
         notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
     ) -> None:
+        self._expects_more = expects_more
         self._frontier = frontier
         self._settings = settings
         self._ingest = ingest
@@ -96,6 +100,7 @@ class Crawl:
         self._asked_at = 0.0  # when the frontier was last asked, by the monotonic clock
         self._leased_at = 0.0  # when it last had something
         self._cpu_before = _cpu_seconds()
+        self._template_before = template.cpu_seconds()
         self._thread_before = time.thread_time()
         self._held_by: HeldBy = ""
         self.meter = Meter()
@@ -232,9 +237,15 @@ class Crawl:
 
     def _cpu(self, workers: float) -> dict[str, float]:
         """Seconds by phase. `settle` is this thread; `index` the rest of the process, the stores' threads included.
-        Detect and extract are measured in the workers; what else the workers use is `transform`."""
+        Detect and extract are measured in the workers; what else the workers use is `transform`, and so are the imports
+        of the template that they are forked from."""
         settle, counts = time.thread_time() - self._thread_before, self._ingest.counts
-        transform = workers - counts.detect_seconds - counts.extract_seconds
+        transform = (
+            workers
+            + max(0.0, template.cpu_seconds() - self._template_before)
+            - counts.detect_seconds
+            - counts.extract_seconds
+        )
         return {
             "fetch": round(self._fetch.cpu_seconds(), 3) if self._fetch is not None else 0.0,
             "detect": round(counts.detect_seconds, 3),
@@ -263,7 +274,7 @@ class Crawl:
             return True  # what was not read stays in the queue
         self._pull()
         due = self._frontier.next_due(self._clock())
-        return due is None or due > self._clock() + crawl.max_wait
+        return (due is None or due > self._clock() + crawl.max_wait) and not self._expects_more()
 
     def _pull(self) -> None:
         """Take over what processes that do not fetch have found."""

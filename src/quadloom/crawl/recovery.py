@@ -49,7 +49,7 @@ from quadloom.model.quads import Quads
 from quadloom.model.url import canonical, fingerprint, host_of, site_of
 from quadloom.model.visit import Visit
 from quadloom.model.wire import decode
-from quadloom.phases.index import VISITS
+from quadloom.phases.descriptions import VISITS
 from quadloom.process.durable import make_folder, sync
 from quadloom.refresh.scheduler import RefreshScheduler
 from quadloom.scheduling.page_row import PageScheduleRow

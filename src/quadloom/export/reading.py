@@ -27,7 +27,7 @@ from quadloom.export.warc_records import WarcBlock, warc_blocks
 from quadloom.model.finding import Finding
 from quadloom.model.page import Page
 from quadloom.model.url import resolve
-from quadloom.phases.index import PAGES
+from quadloom.phases.descriptions import PAGES
 from quadloom.settings import LimitSettings
 from quadloom.stores.archive import warc_record
 

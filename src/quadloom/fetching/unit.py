@@ -17,7 +17,6 @@ import msgspec
 
 from quadloom.fetching.browser.renderer import open_renderer
 from quadloom.fetching.fetcher import Fetcher, FetchResult, RequestFactory
-from quadloom.fetching.http.transport import CurlTransport
 from quadloom.fetching.replay import ReplayTransport, replay_source, without_pauses
 from quadloom.fetching.transport import Transport
 from quadloom.model.visit import Visit
@@ -193,5 +192,7 @@ def open_transport(settings: Settings, *, clock: Callable[[], float] = unix_time
     """The transport that `crawl.transport` names. Raises `SettingsError` if there is none, or no archive to replay."""
     source = replay_source(settings)
     if source is None:
+        from quadloom.fetching.http.transport import CurlTransport  # here: the owner of a crawl never fetches
+
         return CurlTransport(settings, now=clock)
     return ReplayTransport(settings, source.archive(), until=source.until, clock=clock)

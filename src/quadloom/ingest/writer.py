@@ -46,7 +46,7 @@ from quadloom.model.page import Failure, Page
 from quadloom.model.phase import ALL_PHASES, Owed, left_owed
 from quadloom.model.url import site_of
 from quadloom.phases.extract import sitemap_discoveries
-from quadloom.pipeline import PageResult
+from quadloom.phases.page_result import PageResult
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode as encode_record
 from quadloom.stores.frontier.policy import discovery_of
@@ -55,7 +55,7 @@ from quadloom.stores.protocols.frontier import HostRow, ScheduledPage
 from quadloom.stores.shards import shard_of
 from quadloom.stores.stores import Stores
 from quadloom.stores.transactions import retry_when_unavailable
-from quadloom.workers.worker_main import unpacked
+from quadloom.workers.messages import unpacked
 
 _PAUSE = 1.0  # seconds between two tries to reach an archive that is away
 _FEW_LINKS = 1000

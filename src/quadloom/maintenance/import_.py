@@ -24,7 +24,7 @@ from quadloom.model.finding import Finding
 from quadloom.model.outcome import Outcome, Settlement
 from quadloom.model.url import canonical, fingerprint, host_of
 from quadloom.model.visit import Visit
-from quadloom.pipeline import PageResult
+from quadloom.phases.page_result import PageResult
 from quadloom.process.clock import unix_time
 from quadloom.settings import Settings
 from quadloom.stores.protocols.catalog import Catalog

@@ -1,4 +1,4 @@
-"""Maintenance of a warehouse that nothing else is writing to: export, import, verify, rebuild."""
+"""Maintenance of a warehouse that nothing else is writing to: export, import, verify, rebuild, prune."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from quadloom.ingest.failpoints import Failpoints
 from quadloom.ingest.link_queries import without_links
 from quadloom.maintenance.bulk import Runner
 from quadloom.maintenance.import_ import ImportReport, import_files
+from quadloom.maintenance.prune import PruneReport, prune
 from quadloom.maintenance.rebuild import RebuildReport, check_sources, rebuild
 from quadloom.maintenance.swap import SpooledLedger, commit, discard, write_marks
 from quadloom.maintenance.verify import VerifyReport, verify
 from quadloom.model.event import EventKind
 from quadloom.process.clock import unix_time
 from quadloom.process.durable import replacing
-from quadloom.stores.backends import fresh_quads, open_text
+from quadloom.stores.backends import fresh_quads, fresh_text
 from quadloom.stores.protocols.state import Shards
 from quadloom.stores.stores import Stores
 
@@ -105,6 +106,13 @@ class Maintenance:
             self._reopen()
         return report
 
+    def prune(self, before: float) -> PruneReport:
+        """Remove superseded visits from before this time, and free their space in the archive. Raises
+        `WarehouseLocked` while other workers run on a shared database: a file that one of them has begun has no
+        references yet, and would be removed."""
+        with _all_shards(self._stores.shards, self._stores.settings.cluster.heartbeat):
+            return prune(self._stores, before)
+
     def _fill(self, progress: Progress, check_shards: Callable[[], None], links: bool) -> RebuildReport:
         stores = self._stores
         settings = stores.settings if links else without_links(stores.settings)
@@ -116,7 +124,7 @@ class Maintenance:
         with (
             closing(SpooledLedger(stores.path)) as ledger,
             fresh_quads(stores.places.new("quads"), settings) as quads,
-            closing(open_text(stores.places.new("text"), settings, writable=True)) as text,
+            fresh_text(stores.places.new("text"), settings) as text,
         ):
             report = rebuild(stores, settings, quads, text, ledger, progress=batch_done)
             check_shards()  # before pages that were not found are removed from a server

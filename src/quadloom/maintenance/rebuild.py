@@ -22,7 +22,7 @@ from quadloom.maintenance.swap import SpooledLedger, exchange_folders
 from quadloom.maintenance.verify import is_page
 from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.model.quads import Quads
-from quadloom.phases.index import PAGES
+from quadloom.phases.descriptions import PAGES
 from quadloom.settings import Settings
 from quadloom.stores.backends import local_indexes, open_quads, open_text
 from quadloom.stores.protocols.quads import QuadStore

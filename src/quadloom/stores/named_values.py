@@ -54,6 +54,9 @@ _ENTRIES = (
     ValueEntry("standing-trouble:", "msgpack", "why a standing query has failed since, by subscription"),
     ValueEntry("websub:", "json", "a subscription to a WebSub hub, by its id"),
     ValueEntry("channel:", "msgpack", "how a site can be searched, by host"),
+    ValueEntry(
+        "site-search:", "msgpack", "how an ordinary crawl's last questions to a host's own search went, by host"
+    ),
     ValueEntry("topic:", "json", "report of a topic's last crawl, by the name of its graph"),
     ValueEntry(
         "watched-topic:", "msgpack", "a topic that a crawl without an end looks for again and again, by its name"

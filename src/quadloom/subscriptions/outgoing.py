@@ -9,11 +9,11 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import closing, suppress
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from quadloom.asking.sparql.service import QueryService
-from quadloom.fetching.http.transport import CurlTransport
 from quadloom.fetching.transport import ACCEPT_ANY, FetchRequest, Result
 from quadloom.ingest.inbox import Inbox
 from quadloom.model.event import EventKind
@@ -29,6 +29,9 @@ from quadloom.subscriptions.notify import ChangeNotifier, difference
 from quadloom.subscriptions.retention import trim_notices
 from quadloom.subscriptions.standing_queries import StandingQueries, failures, lines_of
 from quadloom.subscriptions.websub import HubRequest, HubSubscriptions
+
+if TYPE_CHECKING:
+    from quadloom.fetching.http.transport import CurlTransport
 
 _EVERY = 0.5  # seconds between two turns
 _TRIM_EVERY = 3600.0
@@ -153,6 +156,8 @@ class NotificationSender:
 
     def _client(self) -> CurlTransport:
         """As the crawl's own, but without pauses: a receiver asked for these requests and gets one at a time."""
+        from quadloom.fetching.http.transport import CurlTransport  # the owner of a crawl needs no other
+
         settings, seconds = self._settings, self._settings.subscriptions.webhook_seconds
         return CurlTransport(
             replace(

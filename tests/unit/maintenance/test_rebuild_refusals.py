@@ -14,7 +14,7 @@ from quadloom.maintenance import maintenance, swap
 from quadloom.maintenance.archive_order import all_pages
 from quadloom.model.page import Page
 from quadloom.model.quads import Quads
-from quadloom.phases.index import PAGES
+from quadloom.phases.descriptions import PAGES
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode, file_header
 from quadloom.stores.protocols.catalog import IndexedPage
@@ -202,7 +202,7 @@ def test_a_missing_index_is_not_replaced_by_an_empty_one(tmp_path: Path, name: s
         assert found(warehouse) == before
 
 
-def test_a_shared_database_is_not_rebuilt_while_workers_run(tmp_path: Path) -> None:
+def test_a_shared_database_is_neither_rebuilt_nor_pruned_while_workers_run(tmp_path: Path) -> None:
     class Busy:
         def take_all(self, now: float) -> None:
             raise WarehouseLocked("running workers own 200 of 256 shards")
@@ -212,9 +212,13 @@ def test_a_shared_database_is_not_rebuilt_while_workers_run(tmp_path: Path) -> N
         shared = msgspec.structs.replace(warehouse.stores, shards=Busy())
         upkeep = maintenance.Maintenance(shared, warehouse.ask, lambda: None)
         before = found(warehouse)
+        files = sorted(warehouse.stores.archive.files())
         with pytest.raises(WarehouseLocked):
             upkeep.rebuild()
+        with pytest.raises(WarehouseLocked):
+            upkeep.prune(1e12)
         assert found(warehouse) == before
+        assert sorted(warehouse.stores.archive.files()) == files
     assert not left_over(path)
 
 

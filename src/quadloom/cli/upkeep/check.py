@@ -22,7 +22,7 @@ from quadloom.settings import without_password
 from quadloom.stores.archive.s3_bucket import S3Bucket, address_of
 from quadloom.stores.backends import exists
 from quadloom.stores.postgres.state import described
-from quadloom.stores.quads.sparql_client import SparqlClient, server_of
+from quadloom.stores.quads.sparql_client import SparqlClient, servers_of
 from quadloom.stores.stores import places_of
 from quadloom.syntaxes.xml.stylesheet_folder import SYNTAX as STYLESHEETS
 from quadloom.syntaxes.xml.stylesheet_folder import check_folder
@@ -184,8 +184,9 @@ def _tried(name: str, url: str, success: str, probe: Callable[[], None]) -> Chec
 
 
 def _probe_quads(s: Session) -> None:
-    with closing(SparqlClient(server_of(s.settings), attempts=1)) as client:
-        client.probe()
+    for server in servers_of(s.settings):
+        with closing(SparqlClient(server, attempts=1)) as client:
+            client.probe()
 
 
 def _probe_s3(s: Session) -> None:

@@ -148,7 +148,7 @@ def prune(*, dry_run: Annotated[bool, Parameter(negative="")] = False) -> None:
         with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
             trimmed = warehouse.subscriptions.trim_notices().dropped
             with waiting(s, "removing old versions and writing archive files again …"):
-                done = pruning.prune(warehouse.stores, before)
+                done = warehouse.maintenance.prune(before)
         for name in done.damaged:
             s.say(f"{name} is damaged and was not changed; to see its pages: `quadloom verify`")
         words = f"removed {done.visits} visits and {trimmed} notices, freed {done.freed_bytes} bytes"

@@ -30,7 +30,7 @@ from quadloom.ingest.failpoints import Failpoints
 from quadloom.ingest.index.compaction import StoreCompactor
 from quadloom.model.link import Discovery
 from quadloom.model.quads import Quads
-from quadloom.phases.index import PAGES, VISITS
+from quadloom.phases.descriptions import PAGES, VISITS
 from quadloom.process import threads
 from quadloom.settings import IndexSettings
 from quadloom.stores.protocols.catalog import IndexedPage

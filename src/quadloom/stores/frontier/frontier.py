@@ -77,7 +77,7 @@ from quadloom.stores.protocols.frontier import (
     ScoreUrls,
 )
 
-_ADDED = 5000  # links whose rows are made and written at once
+_ADDED = 5000  # links written at once: rows of all would take as much memory as the links
 _PROMOTE = 2000  # due URLs queued in one transaction
 _ALSO_SOON = 1000  # read in addition, to find pages of hosts that are free
 
@@ -106,8 +106,7 @@ class TableFrontier:
         self._scope = scope
         self._leasing = LeaseManager(database, hosts, queue, policy, now=now, capacity=capacity)
         self._recent = RecentFingerprints()
-        self.clamped_hosts = 0
-        self.clock_step = 0.0
+        self.clamped_hosts, self.clock_step = 0, 0.0
         self._ids: dict[str, int] = {}
         self._held = HeldRefreshes()
 
@@ -196,6 +195,12 @@ class TableFrontier:
             self._promote([row for row in rows if row.due <= now], refresh_first=quota is not None)
         return self._leasing.lease(limit, now, duration, quota)
 
+    def guide(self, share: float) -> None:
+        if share > 0.0:
+            with self._database.transaction():
+                self._queue.index_importance()
+        self._leasing.guided.share = share
+
     def hold_refreshes(self, since: float) -> None:
         self._held = HeldRefreshes(since, self._queue.retries(since) if since < INFINITY else ())
 
@@ -270,7 +275,7 @@ class TableFrontier:
         self._url_records.update_settled(settled)
         batch.write()
         self._leasing.queue_changed(batch)
-        for start in range(0, len(found), _ADDED):  # rows of all at once would be as large as the links themselves
+        for start in range(0, len(found), _ADDED):
             self._add(found[start : start + _ADDED])
         for host in hosts.values():
             if host.exhausted and host.queued > host.leased:
@@ -426,16 +431,7 @@ class TableFrontier:
         counts = self._queue.counts()
         leased = sum(lease.live for lease in self._leasing.leases.values())
         hosts, blocked = self._host_records.host_counts(now)
-        return FrontierStats(
-            queued=counts[UrlState.QUEUED] - leased,
-            waiting=counts[UrlState.WAITING],
-            leased=leased,
-            done=counts[UrlState.DONE],
-            dead=counts[UrlState.DEAD],
-            parked=counts[UrlState.OUT_OF_SCOPE] + counts[UrlState.OVER_BUDGET],
-            hosts=hosts,
-            blocked_hosts=blocked,
-        )
+        return rules.stats_of(counts, leased, hosts, blocked)
 
     def _host_ids(self, names: set[str]) -> dict[str, int]:
         missing = [name for name in names if name not in self._ids]

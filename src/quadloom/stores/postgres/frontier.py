@@ -67,6 +67,7 @@ class PostgresFrontier(TableFrontier):
         super().__init__(database, hosts, urls, queue, policy, now=now, scope=scope, capacity=capacity)
         if database.writable:
             self._check_order()
+            self.guide(policy.guided_share)
             database.on_begin(lambda: leases.check(database))
             database.on_rollback(self._reload)
         self._links = LinkOutbox(database, leases)

@@ -85,6 +85,7 @@ class SqliteFrontier(TableFrontier):
             for name, value in (("clean", b"no"), ("leased", b""), ("order", order)):
                 values.put(name, value)
             self._leasing.unpark_within_budget()
+            self.guide(self.policy.guided_share)
 
     def _follow_clock(self) -> None:
         """The clock may have been set since the last process: times that are still to come move as far as it did, so
@@ -168,6 +169,9 @@ class SqliteGuestFrontier(SqliteFrontier):
 
     def settle(self, settlements: Sequence[Settlement], now: float) -> None:
         assert not settlements, "only the owner of the frontier has visits to settle"
+
+    def guide(self, share: float) -> None:
+        """Nothing is handed out here."""
 
     def put_host(self, row: HostRow) -> None:
         raise AssertionError("only the owner of the frontier learns about hosts")

@@ -20,7 +20,14 @@ from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode as encode_record
 from quadloom.syntaxes.external import ServicesNeeded
 from quadloom.syntaxes.xml import stylesheet_folder
-from quadloom.workers.messages import READY, ServicesWanted, WorkerAnswer, WorkerMessage, WorkerTask
+from quadloom.workers.messages import (
+    READY,
+    ServicesWanted,
+    WorkerAnswer,
+    WorkerMessage,
+    WorkerTask,
+    packed_links,
+)
 
 _RECENT = 200_000  # links remembered as already offered; a site's navigation repeats on every page
 _YOUNG = 50_000  # objects made and not freed since the collector came last
@@ -88,7 +95,10 @@ def serve(channel: Channel) -> None:
         if trouble:  # a finding needs a page: the first stands for all
             result = msgspec.structs.replace(result, findings=(*result.findings, *trouble))
             notices, trouble = tuple(finding.message for finding in trouble), ()
-        answer = WorkerAnswer(task.number, result, record, time.process_time() - started, notices)
+        links = packed_links(result)
+        if links:
+            result = msgspec.structs.replace(result, discoveries=())
+        answer = WorkerAnswer(task.number, result, record, time.process_time() - started, notices, links)
         channel.send(WorkerMessage(answer))
 
 

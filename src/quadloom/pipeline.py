@@ -23,9 +23,8 @@ import msgspec
 from xxhash import xxh3_128_digest
 
 from quadloom.fetching.politeness import rules_for
-from quadloom.model.document import FactsCarrier, PageFacts, PushOffer, Transformed
-from quadloom.model.finding import Finding, PageAudit
-from quadloom.model.link import Discovery
+from quadloom.model.document import PageFacts, Transformed
+from quadloom.model.finding import Finding
 from quadloom.model.page import Page
 from quadloom.model.quads import Quads, line_fingerprints
 from quadloom.model.service import ServiceAnswer
@@ -35,42 +34,16 @@ from quadloom.phases.detect import detect, detect_body
 from quadloom.phases.extract import IsNews, LinkTarget, Strategy, discoveries, edges, targets
 from quadloom.phases.extract_queries import link_graph
 from quadloom.phases.headers import push_offer, with_header_links
-from quadloom.phases.index import IndexedText, page_quads, text_document
+from quadloom.phases.index import IndexedText, page_graph, text_document
+from quadloom.phases.page_result import PageResult, PhaseSeconds
 from quadloom.phases.transform import transform
 from quadloom.settings import LimitSettings, Settings
-from quadloom.stores.protocols.text import TextDocument
 from quadloom.syntaxes.external import ServicesNeeded
 from quadloom.syntaxes.installed import SYNTAXES
 from quadloom.syntaxes.registry import Loader, Registry
 
 # Every page has what these state; a page with nothing else carries no structured data.
 _PAGE_WORDS = frozenset(("html", "meta", "text"))
-
-
-class PhaseSeconds(msgspec.Struct, frozen=True, array_like=True):
-    """CPU that a page took in the phases that run inside of a worker, transform itself left out."""
-
-    detect: float = 0.0
-    extract: float = 0.0
-
-
-class PageResult(FactsCarrier, frozen=True, array_like=True):
-    """All that must be written for one page, computed without touching a store."""
-
-    quads: Quads
-    text: TextDocument | None
-    text_digest: bytes
-    body_digest: bytes
-    discoveries: tuple[Discovery, ...] = ()
-    edges: bytes = b""  # packed int64 fingerprints of all links, for the link matrix
-    links: int = 0
-    has_data: bool = False
-    findings: tuple[Finding, ...] = ()
-    lines: bytes = b""  # `line_fingerprints` of the quads
-    link_quads: bytes = b""  # all links as N-Quads, if user queries want them
-    push: PushOffer | None = None  # only with `subscriptions.websub`
-    audit: PageAudit = PageAudit()
-    seconds: PhaseSeconds = PhaseSeconds()
 
 
 def process_page(
@@ -147,14 +120,14 @@ def _page_result(
     has_data = any(name not in _PAGE_WORDS for name, _ in facts.syntaxes)
     # Left out here and not by the writer, so that the page counts as indexed: nothing is what the indexes owe it.
     left_out = facts.noindex or (settings.index.only_data and not has_data)
-    quads = (
-        page_quads(transformed, page.final_url, settings.index.links, settings.index.schema_org)
-        if not left_out
-        else Quads.of(page.final_url, b"")
-    )
-    limits = settings.limits
-    wanted = settings.index.text and not left_out
-    indexed = text_document(transformed, page, quads, limits.literal_chars) if wanted else None
+    index, limits = settings.index, settings.limits
+    quads = Quads.of(page.final_url, b"")
+    indexed: IndexedText | None = None
+    if not left_out:
+        graph = page_graph(transformed, page.final_url, index.links, index.schema_org)
+        quads = graph.quads
+        if index.text:
+            indexed = text_document(transformed, page, graph, limits.literal_chars, index.schema_org)
     text = indexed.document if indexed is not None else None
     return PageResult(
         facts,

@@ -60,7 +60,7 @@ class Steering(threading.Thread):
             ("scope", {"rules": {"exclude": ["*.pdf"]}}),
             ("freshness", {"suspect_share": 0.1, "chi": 2.0}),
         ):
-            self.answers[verb] = ask(self._warehouse, verb, **arguments)  # type: ignore[arg-type]  # JSON
+            self.answers[verb] = ask(self._warehouse, verb, **arguments)  # JSON
 
 
 @pytest.mark.timeout(120)

@@ -48,9 +48,7 @@ class _Url:
         self.kind: LinkKind = found.kind
         self.via, self.anchor = found.via, found.anchor
         self.state = UrlState.QUEUED
-        self.due = 0.0
-        self.attempt = 1
-        self.visits = 0
+        self.due, self.attempt, self.visits = 0.0, 1, 0
         self.etag = self.last_modified = self.outcome = ""
         self.token = -1.0
 
@@ -83,7 +81,7 @@ class MemoryFrontier:
         self._leases: dict[int, _Lease] = {}
         self._addresses: dict[str, float] = {}
         self._site_turns: dict[str, int] = {}
-        self._turn = 0
+        self._turn = self.clamped_hosts = 0
         self._held_since = float("inf")
         self._not_held: set[int] = set()
         self._guided_share = policy.guided_share
@@ -108,6 +106,13 @@ class MemoryFrontier:
         for host in self._hosts.values():
             self._set(host, next_at=max(host.row.next_at, now + self._delay(host.row)))
         self._scope = scope or self._scope
+
+    def clamp_clocks(self, now: float) -> None:
+        latest = {"next_at": now + self.policy.longest_delay, "blocked_until": now + self.policy.longest_block}
+        for host in self._hosts.values():
+            if late := {name: at for name, at in latest.items() if getattr(host.row, name) > at}:
+                self._set(host, **late)
+                self.clamped_hosts += 1
 
     def add(self, discoveries: Sequence[Discovery], now: float) -> AddReport:
         new = known = refused = 0
@@ -192,8 +197,7 @@ class MemoryFrontier:
         host = self._hosts[url.host]
         same = {name: getattr(url, name) for name in _OF_VISIT}
         visit = Visit(**same, known=url.visits > 0, not_before=now, deadline=now + duration)
-        address_clock = self._addresses.get(host.row.address, 0.0)
-        self._leases[url.fingerprint] = _Lease(visit, host.row.next_at, address_clock)
+        self._leases[url.fingerprint] = _Lease(visit, host.row.next_at, self._addresses.get(host.row.address, 0.0))
         self._start_clocks(host, now)
         self._turn += 1
         host.turn = self._site_turns[host.row.site] = self._turn

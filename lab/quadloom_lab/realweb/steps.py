@@ -33,7 +33,7 @@ _STEPS = (
     ("quadloom.syntaxes.registry:Nodes", "_walk", "walk for elements"),
     ("quadloom.syntaxes.html.page", "read_head", "head"),
     ("quadloom.syntaxes.html.page", "read_links", "links"),
-    ("quadloom.pipeline", "page_quads", "canonical quads"),
+    ("quadloom.pipeline", "page_graph", "canonical quads"),
     ("quadloom.pipeline", "text_document", "words for the index"),
     ("quadloom.pipeline", "targets", "targets of links"),
     ("quadloom.pipeline", "discoveries", "new links"),

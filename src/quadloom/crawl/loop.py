@@ -33,6 +33,8 @@ from quadloom.model.outcome import HostPace, Outcome, Settlement
 from quadloom.model.page import Failure, Page
 from quadloom.model.phase import ALL_PHASES, PhaseName
 from quadloom.model.visit import Visit
+from quadloom.process import template
+from quadloom.process.clock import StepWatch, described_step, unix_time, wall_time
 from quadloom.refresh.pacing import BandwidthPacer
 from quadloom.refresh.reschedule import Rescheduler
 from quadloom.settings import Settings
@@ -80,7 +82,7 @@ class Crawl:
         waits: bool = False,
         expects_more: Callable[[], bool] = lambda: False,
         fetch: FetchUnitFactory = FetchProcess,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = unix_time,
         notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
     ) -> None:
         self._expects_more = expects_more
@@ -98,6 +100,7 @@ class Crawl:
         self._asked_at = 0.0  # when the frontier was last asked, by the monotonic clock
         self._leased_at = 0.0  # when it last had something
         self._cpu_before = _cpu_seconds()
+        self._template_before = template.cpu_seconds()
         self._thread_before = time.thread_time()
         self._held_by: HeldBy = ""
         self.meter = Meter()
@@ -117,6 +120,7 @@ class Crawl:
                 inbox.fail,
             )
         reaches = self._fetch.reaches if self._fetch is not None else lambda _endpoints: True
+        self._clock_watch = StepWatch(clock, wall_time if clock is unix_time else clock)
         self._network = NetworkWatch(reaches, inbox.put, notice)
 
     def __iter__(self) -> Iterator[Settlement]:
@@ -135,6 +139,12 @@ class Crawl:
     def step(self) -> list[Settlement]:
         """One turn: lease visits, take in what came back, settle, and look again at a few pages' schedules."""
         self._network.turn()
+        if step := self._clock_watch.step():
+            self._notice(
+                "notice",
+                f"the clock of this machine was set {described_step(step)}; this crawl goes on by its own clock."
+                " The next one will begin with the new time.",
+            )
         self.meter.held(self._held_by, self._ingest.counts.settle_wait)
         asked = self._lease()
         # Few hosts with short delays: the next visit may be due before any message comes.
@@ -227,9 +237,15 @@ class Crawl:
 
     def _cpu(self, workers: float) -> dict[str, float]:
         """Seconds by phase. `settle` is this thread; `index` the rest of the process, the stores' threads included.
-        Detect and extract are measured in the workers; what else the workers use is `transform`."""
+        Detect and extract are measured in the workers; what else the workers use is `transform`, and so are the imports
+        of the template that they are forked from."""
         settle, counts = time.thread_time() - self._thread_before, self._ingest.counts
-        transform = workers - counts.detect_seconds - counts.extract_seconds
+        transform = (
+            workers
+            + max(0.0, template.cpu_seconds() - self._template_before)
+            - counts.detect_seconds
+            - counts.extract_seconds
+        )
         return {
             "fetch": round(self._fetch.cpu_seconds(), 3) if self._fetch is not None else 0.0,
             "detect": round(counts.detect_seconds, 3),

@@ -14,10 +14,9 @@ The session builds what a crawl consists of and owns all of it:
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -39,6 +38,7 @@ from quadloom.model.event import Event, EventKind
 from quadloom.model.outcome import PageRow, Settlement
 from quadloom.model.phase import ALL_PHASES
 from quadloom.model.wire import Value
+from quadloom.process.clock import described_step, unix_time
 from quadloom.ranking.link_exchange import LinkExchange
 from quadloom.ranking.ranker import PageRanker
 from quadloom.refresh.reschedule import Rescheduler
@@ -53,10 +53,11 @@ from quadloom.subscriptions.outgoing import NotificationSender
 from quadloom.subscriptions.pages import subscribed_pages
 from quadloom.subscriptions.service import Subscriptions
 from quadloom.subscriptions.websub import HubSubscriptions
-from quadloom.topical.polite_access import FetchedPage
-from quadloom.topical.site_search import SiteSearches
-from quadloom.topical.topic import as_known
-from quadloom.topical.watched import TopicRounds
+
+if TYPE_CHECKING:  # few crawls have to do with topics and searches, and their modules are many
+    from quadloom.topical.polite_access import FetchedPage
+    from quadloom.topical.site_search import SiteSearches
+    from quadloom.topical.watched import TopicRounds
 
 _MOST_NOTICES = 20  # of one report
 
@@ -103,7 +104,7 @@ class CrawlSession:
         waits: bool = False,
         is_leader: Callable[[], bool] = lambda: True,
         fetch: FetchUnitFactory = FetchProcess,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = unix_time,
     ) -> None:
         self._stores = stores
         self.phases = phases = stores.phases
@@ -184,8 +185,12 @@ class CrawlSession:
         if phases == ALL_PHASES and stores.shards is None:
             access = _BackgroundAccess(self._crawl, self._scheduler, stores, self.call)
             if forever:
+                from quadloom.topical.watched import TopicRounds
+
                 self._topics = TopicRounds(stores, settings, access, notice=self._tell, clock=clock)
             if settings.crawl.site_search:
+                from quadloom.topical.site_search import SiteSearches
+
                 self._searches = SiteSearches(
                     stores, settings, self._current_scope, access, throttle=forever, notice=self._tell, clock=clock
                 )
@@ -202,6 +207,12 @@ class CrawlSession:
         )
 
     def __iter__(self) -> Iterator[Settlement]:
+        if step := self._stores.frontier.clock_step:
+            self._notice(
+                "notice",
+                f"the clock of this machine was set {described_step(step)} since this warehouse was last used."
+                " The times of hosts and visits that are still to come have moved as far.",
+            )
         if clamped := self._stores.frontier.clamped_hosts:
             self._notice(
                 "notice",
@@ -330,10 +341,10 @@ class CrawlSession:
 
     def _publish(self, kind: EventKind, subject: str, data: dict[str, str | int | float | bool | list[str]]) -> None:
         # Milliseconds, so that ids go on growing when the next crawl begins: listeners resume by them.
-        self._events = max(self._events + 1, int(time.time() * 1000))
+        self._events = max(self._events + 1, int(unix_time() * 1000))
         if self._stores.shards is not None:
             data = {**data, "worker": self._stores.shards.owner.partition(":")[0]}  # all machines see it
-        self._stores.bus.publish(Event(self._events, kind, time.time(), subject, data))
+        self._stores.bus.publish(Event(self._events, kind, unix_time(), subject, data))
 
 
 class _BackgroundAccess:
@@ -353,6 +364,8 @@ class _BackgroundAccess:
         self.call = call
 
     def take(self, fetched: FetchedPage) -> None:
+        from quadloom.topical.topic import as_known
+
         self._crawl.take(as_known(fetched.visit, self._catalog), fetched.result, fetched.pace)
 
     def charge(self, requests: int) -> None:

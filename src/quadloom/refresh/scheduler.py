@@ -132,7 +132,7 @@ class RefreshScheduler:
     def _plan_part(self, part: Sequence[Settlement], rows: Mapping[int, PageRow], now: float) -> list[Settlement]:
         ranks = self._ranks(part)
         cases = [
-            self._case(settlement, rows.get(settlement.visit.fingerprint), rank)
+            self._case(settlement, rows.get(settlement.visit.fingerprint), rank, now)
             for settlement, rank in zip(part, ranks, strict=True)
         ]
         undecided = [case for case in cases if isinstance(case, _Case)]
@@ -187,7 +187,7 @@ class RefreshScheduler:
         """Pages announced as changed, none sooner than `freshness.min_interval` after its last visit."""
         rows = self._catalog.pages(list(self._announced_now)) if self._announced_now else {}
         return [
-            ScheduledPage(key, row.host, max(now, row.fetched_at + self.planner.min_interval))
+            ScheduledPage(key, row.host, max(now, min(now, row.fetched_at) + self.planner.min_interval))
             for key, row in rows.items()
             if row.outcome in READ_OUTCOMES and row.fetched_at < self._announced_now[key]
         ]
@@ -304,7 +304,9 @@ class RefreshScheduler:
         scope = self._scope()
         return scope is not None and scope.verdict(row.href, row.host, row.depth) is not None
 
-    def _case(self, settlement: Settlement, old: PageRow | None, rank: PageRank | None) -> _Case | Settlement:
+    def _case(
+        self, settlement: Settlement, old: PageRow | None, rank: PageRank | None, now: float
+    ) -> _Case | Settlement:
         """What the planner has to decide; the settlement itself if there is nothing to decide."""
         row = settlement.page
         schedule = decode(old.schedule, PageScheduleRow) if old is not None and old.schedule else None
@@ -315,7 +317,7 @@ class RefreshScheduler:
             or (schedule is None and settlement.outcome not in _PLANNED_FIRST)
         ):
             return settlement  # a retry, or a page that was never read: the frontier's own rules are enough
-        if old is not None and row.fetched_at <= old.fetched_at:
+        if old is not None and row.fetched_at <= old.fetched_at <= now:
             # The lease of this visit had expired, and the newer visit is already planned.
             again = schedule.next_visit if schedule is not None else None
             return replace(settlement, page=replace(row, schedule=old.schedule), again_at=again)

@@ -293,7 +293,7 @@ class Planner:
 
     def _observe(self, rate: ChangeRate, seen: VisitObservation) -> None:
         """Add the evidence of one visit, with the date of the change if a trusted source gives it."""
-        if seen.outcome is Outcome.NEW or not seen.previous_at:
+        if seen.outcome is Outcome.NEW or not 0.0 < seen.previous_at < seen.fetched_at:  # after it: a clock was ahead
             if self.believes(seen.host, "last-modified") and 0.0 < seen.modified_at < seen.fetched_at:
                 rate.observe(math.inf, True, seen.fetched_at - seen.modified_at)
             return

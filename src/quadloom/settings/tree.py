@@ -428,10 +428,18 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     catalog: Annotated[str, _doc("sqlite:, or postgresql: for the frontier's database")] = "sqlite:"
     archive: Annotated[str, _doc("warc:, warc:///directory that many machines share, or s3://bucket/prefix")] = "warc:"
     quads: Annotated[
-        str, _doc("oxigraph:, oxigraph:///folder on another disk, or sparql+http(s)://host:port/path of a server")
+        str,
+        _doc(
+            "oxigraph:, oxigraph:///folder on another disk, or sparql+http(s)://host:port/path of a server; "
+            "several servers, separated by blanks, have a part of the sites each"
+        ),
     ] = "oxigraph:"
     text: Annotated[
-        str, _doc("tantivy:, tantivy:///folder on another disk, or postgresql: for the frontier's database")
+        str,
+        _doc(
+            "tantivy:, tantivy:///folder on another disk, tantivy+shards:///directory that many machines share, "
+            "or postgresql: for the frontier's database"
+        ),
     ] = "tantivy:"
     links: Annotated[str, _doc("folder of the links between pages, on another disk; empty = in the warehouse")] = ""
     lake: Annotated[

@@ -11,7 +11,6 @@ Rounds run in a thread of their own, as those of watched topics do (`watched`).
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterable, Sequence
 from random import Random
 
@@ -19,6 +18,7 @@ import msgspec
 
 from quadloom.model.link import Discovery
 from quadloom.model.url import Url, canonical, fingerprint, host_of, resolve
+from quadloom.process.clock import unix_time
 from quadloom.process.threads import start
 from quadloom.settings import Settings, length_of
 from quadloom.stores.named_values import NamedValues
@@ -151,7 +151,7 @@ class SiteSearches:
         *,
         throttle: bool,
         notice: Callable[[str], None] = lambda _text: None,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = unix_time,
     ) -> None:
         self._stores = stores
         self._settings = settings

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
@@ -16,6 +15,7 @@ from quadloom.ingest.link_queries import without_links
 from quadloom.model.quads import Quads
 from quadloom.model.url import host_matches, host_of
 from quadloom.model.visit import Visit
+from quadloom.process.clock import unix_time
 from quadloom.scheduling.scope import Scope
 from quadloom.settings import Settings, length_of
 from quadloom.stores.named_values import NamedValues
@@ -33,6 +33,7 @@ from quadloom.topical.strategies.adaptive import Adaptive
 from quadloom.topical.survey import Survey, SurveyedSite
 
 SCORE = "urn:quadloom:topicScore"
+TOPIC_GRAPHS = "urn:quadloom:topic:"  # how their names begin
 _WIDTH = 16  # hosts that are asked at a time
 _DOUBLE = "http://www.w3.org/2001/XMLSchema#double"
 CHANNELS = NamedValues("channel:", SearchChannel)
@@ -66,7 +67,7 @@ def crawl_topic(
     site_search: Callable[[str], list[SearchLead]] = lambda _host: [],
     random: Random | None = None,
     progress: Callable[[TopicalRun, TopicalStrategy], None] = lambda _run, _strategy: None,
-    clock: Callable[[], float] = time.time,
+    clock: Callable[[], float] = unix_time,
 ) -> TopicReport:
     """Crawl `topic` from `seeds` within `settings.topic.budget` requests; documents land in the warehouse.
 
@@ -111,7 +112,7 @@ def survey_sites(
     categories: Mapping[str, str] | None = None,
     random: Random | None = None,
     progress: Callable[[TopicalRun], None] = lambda _run: None,
-    clock: Callable[[], float] = time.time,
+    clock: Callable[[], float] = unix_time,
 ) -> list[SurveyedSite]:
     """Which sites have a search, and of what kind. Nothing is kept but the channels. `categories`: by home page."""
     survey = Survey(seeds, random or Random(), clock(), categories)
@@ -170,7 +171,7 @@ def remember_channels(catalog: Catalog, channels: Sequence[SearchChannel]) -> No
 
 def topic_graph(topic: Topic) -> str:
     """Name of the graph that holds a topic's scores."""
-    return f"urn:quadloom:topic:{topic_name(topic)}"
+    return f"{TOPIC_GRAPHS}{topic_name(topic)}"
 
 
 def topic_name(topic: Topic) -> str:

@@ -12,13 +12,13 @@ Rounds run in a thread of their own. All that they read and write goes through t
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 from random import Random
 
 import msgspec
 
 from quadloom.model.url import fingerprint
+from quadloom.process.clock import unix_time
 from quadloom.process.threads import start
 from quadloom.settings import Settings, length_of
 from quadloom.stores.named_values import NamedValues
@@ -107,7 +107,7 @@ class TopicRounds:
         crawl: CrawlAccess,
         *,
         notice: Callable[[str], None] = lambda _text: None,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = unix_time,
     ) -> None:
         self._stores = stores
         self._settings = settings

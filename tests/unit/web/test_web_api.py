@@ -119,7 +119,7 @@ class Crawl:
         return request.verb
 
 
-def said(crawl: Crawl, verb: str) -> dict[str, Value]:
+def said(crawl: Crawl, verb: str) -> dict[str, object]:
     return next(request.arguments for request in reversed(crawl.asked) if request.verb == verb)
 
 

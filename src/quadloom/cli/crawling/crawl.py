@@ -23,6 +23,7 @@ from quadloom.crawl.session import RunningCrawl
 from quadloom.errors import SettingsError, UrlError, UsageError
 from quadloom.fetching.guard import is_opened
 from quadloom.ingest.link_queries import check_strategies
+from quadloom.maintenance.lost_database import refuse_lost_database
 from quadloom.model.phase import PHASES, PhaseName
 from quadloom.model.url import Url
 from quadloom.settings import Settings, SiteSettings
@@ -161,6 +162,7 @@ def check_start(s: Session, starts: list[str]) -> None:
             raise
     if exists(s.warehouse, s.settings):
         return
+    refuse_lost_database(s.warehouse, s.settings)
     check_strategies(s.settings)
     first = starts or s.settings.crawl.seeds
     if not first:

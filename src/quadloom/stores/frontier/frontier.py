@@ -106,6 +106,7 @@ class TableFrontier:
         self._leasing = LeaseManager(database, hosts, queue, policy, now=now, capacity=capacity)
         self._recent = RecentFingerprints()
         self.clamped_hosts = 0
+        self.clock_step = 0.0
         self._ids: dict[str, int] = {}
         self._held = HeldRefreshes()
 
@@ -358,7 +359,8 @@ class TableFrontier:
             batch = UrlBatch(self._queue)
             for key, row in self._url_records.urls(pairs).items():
                 if row.state in (UrlState.WAITING, UrlState.DONE, UrlState.DEAD):
-                    after = row._replace(state=UrlState.WAITING, due=wanted[key].due)
+                    due = min(wanted[key].due, now + self.policy.longest_wait)
+                    after = row._replace(state=UrlState.WAITING, due=due)
                     self._move(batch, row, after)
                     if after.due <= now:
                         self._held.free(after)

@@ -18,7 +18,7 @@ from quadloom.model.outcome import READ_OUTCOMES, Outcome, Settlement
 from quadloom.model.url import host_matches
 from quadloom.model.visit import Visit
 from quadloom.settings import Settings
-from quadloom.settings.tree import OWN_PER_SITE
+from quadloom.settings.tree import OWN_PER_SITE, length_of
 from quadloom.stores.protocols.frontier import Explanation, ExplanationLine, FrontierStats, HostRow
 
 Order = Literal["breadth-first", "importance", "random"]
@@ -52,8 +52,8 @@ class FrontierPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Politeness towards hosts, and the order in which a host's URLs are read. `budget` 0 = no limit. `guided_share`:
     of first reads that go by importance instead.
 
-    `longest_delay` and `longest_block`: no rule lets a host rest for longer. A stored time beyond that was written when
-    the machine's clock was ahead.
+    `longest_delay` and `longest_block`: no rule lets a host rest for longer; `longest_wait`: or a page. A stored time
+    beyond that was written when the machine's clock was ahead.
     """
 
     delay: float = 1.0
@@ -65,15 +65,18 @@ class FrontierPolicy(msgspec.Struct, frozen=True, kw_only=True):
     exceptions: tuple[HostException, ...] = ()
     longest_delay: float = math.inf
     longest_block: float = math.inf
+    longest_wait: float = math.inf
 
     @classmethod
     def from_settings(cls, settings: Settings) -> FrontierPolicy:
         rules = settings.politeness
         delays = (rules.delay, rules.ip_delay, rules.max_delay, rules.max_crawl_delay)
         longest_delay = max(*delays, *(site.delay or 0.0 for site in settings.site), 0.0)
+        longest_block = max(longest_delay, rules.max_backoff, rules.robots_error_ttl, _LONGEST_RETRY_AFTER)
         return cls(
             longest_delay=longest_delay,
-            longest_block=max(longest_delay, rules.max_backoff, rules.robots_error_ttl, _LONGEST_RETRY_AFTER),
+            longest_block=longest_block,
+            longest_wait=max(longest_block, length_of("freshness.max_interval", settings.freshness.max_interval)),
             delay=settings.politeness.delay,
             ip_delay=settings.politeness.ip_delay,
             per_site=settings.politeness.per_site,

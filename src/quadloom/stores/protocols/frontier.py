@@ -286,6 +286,12 @@ class Frontier(Protocol):
     def stats(self, now: float) -> FrontierStats: ...
 
     @property
+    def clock_step(self) -> float:
+        """By how many seconds the clock of this machine was set between the last process and this opening; the times of
+        hosts and visits have moved as far. 0 = not, as far as is known."""
+        ...
+
+    @property
     def clamped_hosts(self) -> int:
         """Hosts whose stored clock was later at opening than any rule allows, and was set back."""
         ...

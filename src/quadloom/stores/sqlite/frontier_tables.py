@@ -89,6 +89,13 @@ class SqliteHosts:
             ],
         )
 
+    def move_clocks(self, seconds: float) -> None:
+        """Of all hosts that have one."""
+        moved = ", ".join(
+            f"{name}=iif({name} > 0, {name} + ?1, 0)" for name in ("next_at", "blocked_until", "ready_at")
+        )
+        self._database.execute(f"UPDATE host SET {moved}", (seconds,))
+
     def clamp_clocks(self, next_at: float, blocked_until: float) -> int:
         return self._database.execute(
             "UPDATE host SET next_at=min(next_at, ?1), blocked_until=min(blocked_until, ?2), "
@@ -256,6 +263,19 @@ class SqliteQueue:
     def reload(self) -> None:
         stored = self._values.get("counts")
         self._counts = list(array("q", stored)) if stored else [0] * len(UrlState)
+        self.read_first_due()
+
+    def move_due(self, seconds: float) -> None:
+        """The time of every visit that waits for one."""
+        self._database.execute(f"UPDATE url SET due=due+? WHERE state={int(UrlState.WAITING)}", (seconds,))
+        self._database.execute("UPDATE later SET due=due+?", (seconds,))
+        self.read_first_due()
+
+    def clamp_due(self, latest: float) -> None:
+        """Bring visits that wait for a later time forward to this one."""
+        late = "SELECT host_id, fingerprint FROM later WHERE due > ?1"
+        self._database.execute(f"UPDATE url SET due=?1 WHERE (host_id, fingerprint) IN ({late})", (latest,))
+        self._database.execute("UPDATE later SET due=?1 WHERE due > ?1", (latest,))
         self.read_first_due()
 
     def read_first_due(self) -> None:

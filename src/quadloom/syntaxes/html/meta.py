@@ -15,7 +15,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from quadloom.model.rhythm import stated_rhythm
+from quadloom.model.link import stated_rhythm
 from quadloom.syntaxes.html.elements import Elements
 from quadloom.syntaxes.html.links import read_refresh
 from quadloom.syntaxes.iri import ReferenceResolver

@@ -97,13 +97,17 @@ class SchemaSpelling:
     def triples(self, triples: Sequence[Triple]) -> Sequence[Triple]:
         """Each once, as before."""
         old, datatype = self._old, self._datatype
-        new = [
-            self.triple(one)
-            if one[1].startswith(old) or one[2].startswith(old) or (one[2][-1:] == ">" and datatype in one[2])
-            else one
-            for one in triples
+        concerned = [
+            number
+            for number, (_, predicate, obj) in enumerate(triples)
+            if predicate.startswith(old) or obj.startswith(old) or (obj[-1:] == ">" and datatype in obj)
         ]
-        return [*dict.fromkeys(new)]
+        if not concerned:
+            return triples
+        spelled = [*triples]
+        for number in concerned:
+            spelled[number] = self.triple(spelled[number])
+        return [*dict.fromkeys(spelled)]
 
     def triple(self, one: Triple) -> Triple:
         subject, predicate, obj = one

@@ -51,12 +51,12 @@ class PostgresServer:
         ]  # fmt: skip
         deadline = time.monotonic() + 30
         with (self._folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, **self._identity())
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, user=self._uid, group=self._gid)
             while not self._answers():
                 if time.monotonic() > deadline:
                     raise RuntimeError((self._folder / "log").read_text()[-2000:])
                 if self._process.poll() is not None:  # children of a killed server may still hold its memory
-                    self._process = subprocess.Popen(command, stdout=log, stderr=log, **self._identity())
+                    self._process = subprocess.Popen(command, stdout=log, stderr=log, user=self._uid, group=self._gid)
                 time.sleep(0.05)
 
     def kill(self) -> None:
@@ -92,11 +92,18 @@ class PostgresServer:
 
     def _run(self, program: str, *arguments: str) -> None:
         command = [str(self._binaries / program), *arguments]
-        subprocess.run(command, check=True, capture_output=True, timeout=60, cwd=self._folder, **self._identity())
+        subprocess.run(
+            command, check=True, capture_output=True, timeout=60, cwd=self._folder, user=self._uid, group=self._gid
+        )
 
-    def _identity(self) -> dict[str, int]:
+    @property
+    def _uid(self) -> int | None:
         """PostgreSQL refuses to run as root."""
-        return {"user": self._user.pw_uid, "group": self._user.pw_gid} if self._user is not None else {}
+        return self._user.pw_uid if self._user is not None else None
+
+    @property
+    def _gid(self) -> int | None:
+        return self._user.pw_gid if self._user is not None else None
 
 
 @cache

@@ -23,9 +23,8 @@ import msgspec
 from xxhash import xxh3_128_digest
 
 from quadloom.fetching.politeness import rules_for
-from quadloom.model.document import FactsCarrier, PageFacts, PushOffer, Transformed
-from quadloom.model.finding import Finding, PageAudit
-from quadloom.model.link import Discovery
+from quadloom.model.document import PageFacts, Transformed
+from quadloom.model.finding import Finding
 from quadloom.model.page import Page
 from quadloom.model.quads import Quads, line_fingerprints
 from quadloom.model.service import ServiceAnswer
@@ -36,41 +35,15 @@ from quadloom.phases.extract import IsNews, LinkTarget, Strategy, discoveries, e
 from quadloom.phases.extract_queries import link_graph
 from quadloom.phases.headers import push_offer, with_header_links
 from quadloom.phases.index import IndexedText, page_graph, text_document
+from quadloom.phases.page_result import PageResult, PhaseSeconds
 from quadloom.phases.transform import transform
 from quadloom.settings import LimitSettings, Settings
-from quadloom.stores.protocols.text import TextDocument
 from quadloom.syntaxes.external import ServicesNeeded
 from quadloom.syntaxes.installed import SYNTAXES
 from quadloom.syntaxes.registry import Loader, Registry
 
 # Every page has what these state; a page with nothing else carries no structured data.
 _PAGE_WORDS = frozenset(("html", "meta", "text"))
-
-
-class PhaseSeconds(msgspec.Struct, frozen=True, array_like=True):
-    """CPU that a page took in the phases that run inside of a worker, transform itself left out."""
-
-    detect: float = 0.0
-    extract: float = 0.0
-
-
-class PageResult(FactsCarrier, frozen=True, array_like=True):
-    """All that must be written for one page, computed without touching a store."""
-
-    quads: Quads
-    text: TextDocument | None
-    text_digest: bytes
-    body_digest: bytes
-    discoveries: tuple[Discovery, ...] = ()
-    edges: bytes = b""  # packed int64 fingerprints of all links, for the link matrix
-    links: int = 0
-    has_data: bool = False
-    findings: tuple[Finding, ...] = ()
-    lines: bytes = b""  # `line_fingerprints` of the quads
-    link_quads: bytes = b""  # all links as N-Quads, if user queries want them
-    push: PushOffer | None = None  # only with `subscriptions.websub`
-    audit: PageAudit = PageAudit()
-    seconds: PhaseSeconds = PhaseSeconds()
 
 
 def process_page(

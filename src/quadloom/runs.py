@@ -6,16 +6,14 @@ all of the crawler, so a command that only looks something up never imports this
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
-from quadloom.asking.questions import WarehouseQueries
-from quadloom.cluster.borrowing import borrowed, shards_of
-from quadloom.cluster.member import ClusterMember
+from quadloom.asking.sparql.service import QueryService
 from quadloom.crawl.requests import CrawlRequests
 from quadloom.crawl.scope import CrawlScope
 from quadloom.crawl.session import CrawlSession, RunningCrawl, page_ranker
@@ -23,19 +21,21 @@ from quadloom.errors import SettingsError, UsageError
 from quadloom.ingest.link_queries import check_strategies
 from quadloom.model.phase import Owed, PhaseName
 from quadloom.model.url import host_of
+from quadloom.process.clock import unix_time
 from quadloom.refresh.scheduler import RefreshScheduler
-from quadloom.settings import Settings, length_of
+from quadloom.settings import AuditSettings, Settings, length_of
 from quadloom.settings.loading import with_limits
 from quadloom.stores.stores import Stores
 from quadloom.subscriptions.notify import ChangeNotifier
-from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport
-from quadloom.topical.relevance import Judge, Topic
-from quadloom.topical.run import TopicalRun
-from quadloom.topical.search.engines import SearchLead
-from quadloom.topical.sites import SeedSite
-from quadloom.topical.survey import SurveyedSite
-from quadloom.topical.topic import crawl_topic, survey_sites
-from quadloom.topical.watched import WatchedTopic, watch
+
+if TYPE_CHECKING:  # a plain crawl needs none of the modules of topics and clusters
+    from quadloom.cluster.member import ClusterMember
+    from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport
+    from quadloom.topical.relevance import Judge, Topic
+    from quadloom.topical.run import TopicalRun
+    from quadloom.topical.search.engines import SearchLead
+    from quadloom.topical.sites import SeedSite
+    from quadloom.topical.survey import SurveyedSite
 
 _LEADING = 0  # the shard whose owner does what only one worker may do, such as sending notices
 Limits = Mapping[str, int | float | str]
@@ -55,13 +55,18 @@ class Runs:
     """`settings` are those of the next run: limits that were given to one hold from then on."""
 
     def __init__(
-        self, stores: Stores, settings: Settings, scope: CrawlScope, requests: CrawlRequests, ask: WarehouseQueries
+        self,
+        stores: Stores,
+        settings: Settings,
+        scope: CrawlScope,
+        requests: CrawlRequests,
+        queries: Callable[[], QueryService],
     ) -> None:
         self._stores = stores
         self.settings = settings
         self._scope = scope
         self._requests = requests
-        self._ask = ask
+        self._queries = queries
 
     def crawl(self, urls: Sequence[str], limits: Limits, *, forever: bool, follow: bool) -> RunningCrawl:
         """All phases that the stores were opened for."""
@@ -90,12 +95,16 @@ class Runs:
                 hint="give --cluster postgresql://user@host:5432/database, or set stores.frontier",
             )
         check_strategies(self.settings)
+        _check_audit(self.settings)
         return self._member(self._session(self._stores, forever=forever, waits=True), notice)
 
     def topic(
         self, topic: Topic, sites: Sequence[str | SeedSite], options: TopicOptions, limits: Limits
     ) -> TopicReport:
         """A topical crawl, from its beginning to its end."""
+        from quadloom.topical.sites import SeedSite
+        from quadloom.topical.watched import WatchedTopic, watch
+
         pause = length_of("every", options.every) if options.every else 0.0
         settings = replace(self.settings, topic=with_limits(self.settings.topic, limits))
         settings = self._requests.with_contact(settings)
@@ -104,12 +113,14 @@ class Runs:
             report = self._topic(settings, topic, seeds, options)
         if pause:
             budget = settings.topic.budget
-            watched = WatchedTopic(topic=topic, sites=seeds, every=pause, budget=budget, next_at=time.time() + pause)
+            watched = WatchedTopic(topic=topic, sites=seeds, every=pause, budget=budget, next_at=unix_time() + pause)
             watch(self._stores.catalog, watched)
         return report
 
     def survey(self, seeds: Sequence[SeedSite], categories: Mapping[str, str] | None) -> list[SurveyedSite]:
         """Which sites have a search of their own, and of what kind. Nothing is kept but the channels."""
+        from quadloom.topical.topic import survey_sites
+
         with self._shards_of(seeds, self.settings):
             return survey_sites(self._stores, self.settings, seeds, categories=categories)
 
@@ -118,6 +129,7 @@ class Runs:
     ) -> RunningCrawl:
         settings = replace(self.settings, crawl=with_limits(self.settings.crawl, limits))
         check_strategies(settings)
+        _check_audit(settings)
         self.settings = settings
         if "fetch" in stores.phases:  # only the process that owns the queue applies the scope to it
             self._scope.configure(settings.crawl)
@@ -133,19 +145,23 @@ class Runs:
             stores,
             self._requests.with_contact(self.settings),
             self._scope,
-            lambda: self._ask.queries,
+            self._queries,
             forever=forever,
             waits=waits,
             is_leader=lambda: shards is None or _LEADING in shards.owned,
         )
 
     def _member(self, session: CrawlSession, notice: Callable[[str], None] = lambda _text: None) -> ClusterMember:
+        from quadloom.cluster.member import ClusterMember
+
         stores = self._stores
         assert stores.shards is not None
         heartbeat = self.settings.cluster.heartbeat
         return ClusterMember(session, stores.shards, path=stores.path, heartbeat=heartbeat, notice=notice)
 
     def _topic(self, settings: Settings, topic: Topic, seeds: Sequence[SeedSite], options: TopicOptions) -> TopicReport:
+        from quadloom.topical.topic import crawl_topic
+
         stores = self._stores
         ranker = page_ranker(stores, settings)
         scheduler = RefreshScheduler(
@@ -171,6 +187,18 @@ class Runs:
         self, seeds: Sequence[SeedSite], settings: Settings, services: Sequence[str] = ()
     ) -> AbstractContextManager[None]:
         """On a shared database: own the shards of all hosts that a topical crawl may ask."""
+        from quadloom.cluster.borrowing import borrowed, shards_of
+
         hosts = [*(seed.host for seed in seeds), *settings.topic.third_parties, *services]
         wanted = shards_of(hosts if settings.crawl.scope != "any" else ["*"])
         return borrowed(self._stores.shards, wanted, settings.cluster.heartbeat)
+
+
+def _check_audit(settings: Settings) -> None:
+    """Raises `SettingsError` for a vocabulary or profile of the user that cannot be read. The bundled ones are only
+    needed by the workers."""
+    audit = settings.audit
+    if audit.vocabularies or audit.profiles != AuditSettings().profiles:
+        from quadloom.checks.page import check_audit_settings
+
+        check_audit_settings(audit)

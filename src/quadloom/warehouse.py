@@ -9,7 +9,6 @@ the scheduler's mathematics and a crawler (.9 of 1.1 s).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
@@ -17,13 +16,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from quadloom.asking.questions import WarehouseQueries
-from quadloom.asking.sparql.service import QueryResult
 from quadloom.crawl.scope import CrawlScope, stored_scope
 from quadloom.errors import StoreError, UsageError
 from quadloom.ingest.failpoints import Failpoints
 from quadloom.maintenance.lost_database import refuse_lost_database
 from quadloom.model.phase import ALL_PHASES, PhaseName
+from quadloom.process.clock import unix_time
 from quadloom.process.durable import make_folder
 from quadloom.scheduling.scope import Scope
 from quadloom.settings import Settings
@@ -34,11 +32,15 @@ from quadloom.stores.sqlite.lock import WarehouseLock
 from quadloom.stores.stores import Stores, open_stores, places_of
 
 if TYPE_CHECKING:
+    from quadloom.asking.questions import WarehouseQueries
+    from quadloom.asking.sparql.service import QueryResult
     from quadloom.asking.things.library import Things
     from quadloom.cluster.member import ClusterMember
+    from quadloom.crawl.recovery import RecoveryReport
     from quadloom.crawl.requests import CrawlRequests
     from quadloom.crawl.session import RunningCrawl
     from quadloom.maintenance.maintenance import Maintenance
+    from quadloom.model.event import EventKind
     from quadloom.runs import Runs
     from quadloom.subscriptions.service import Subscriptions
     from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport
@@ -58,7 +60,6 @@ class Warehouse:
 
     stores: Stores
     scope: CrawlScope
-    ask: WarehouseQueries
     _opened_with: Scope
 
     def __init__(
@@ -116,6 +117,26 @@ class Warehouse:
         return cls(path, without_pauses(settings), writable=True, repairing=repairing, phases=phases)
 
     @classmethod
+    def recover(
+        cls,
+        path: str | Path,
+        *,
+        settings: Settings | None = None,
+        progress: Callable[[int], None] = lambda _records: None,
+        notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
+    ) -> RecoveryReport:
+        """Recover a warehouse whose database is lost or damaged, from its archive; see `quadloom.crawl.recovery`.
+        `progress` receives how many records were read, `notice` what a person should see.
+
+        Raises `UsageError` if the database is whole, and `StoreError` if the archive has no page."""
+        from quadloom.crawl.recovery import recover
+
+        settings = settings or Settings()
+        report = recover(Path(path), settings, progress=progress, notice=notice)
+        cls.repair(path, settings=settings).close()  # which puts the new indexes in their place
+        return report
+
+    @classmethod
     def repair(cls, path: str | Path, *, settings: Settings | None = None) -> Warehouse:
         """Own a warehouse even if its quads or text are missing or cannot be opened, for `rebuild`: these are set
         aside."""
@@ -129,6 +150,15 @@ class Warehouse:
     def read(cls, path: str | Path, *, settings: Settings | None = None) -> Warehouse:
         """Look at a warehouse, also while a crawl runs on it."""
         return cls(Path(path), settings or Settings(), writable=False)
+
+    @cached_property
+    def ask(self) -> WarehouseQueries:
+        """Search, SPARQL, entities, history, statistics."""
+        from quadloom.asking.questions import WarehouseQueries
+
+        ask = WarehouseQueries(self.stores)
+        self._opened.callback(ask.close)
+        return ask
 
     @property
     def requests(self) -> CrawlRequests:
@@ -270,7 +300,7 @@ class Warehouse:
         """Imported when something is started: looking something up needs no crawler."""
         from quadloom.runs import Runs
 
-        return Runs(self.stores, self.settings, self.scope, self.requests, self.ask)
+        return Runs(self.stores, self.settings, self.scope, self.requests, lambda: self.ask.queries)
 
     def _compose(self) -> None:
         """Open everything. To write, finish what a killed rebuild has begun."""
@@ -284,7 +314,7 @@ class Warehouse:
             self.path,
             self.settings,
             self._read_scope,
-            time.time(),
+            unix_time(),
             writable=self._writable,
             repairing=self._repairing,
             phases=self._phases,
@@ -293,8 +323,6 @@ class Warehouse:
         if may_index:
             write_marks(self.stores, failpoints)
         self.scope = CrawlScope(self.settings.crawl, self.stores.catalog, self.stores.frontier, self._opened_with)
-        self.ask = WarehouseQueries(self.stores)
-        self._opened.callback(self.ask.close)
 
     def _read_scope(self, catalog: Catalog) -> Scope:
         """Read once for the frontier and for `scope`: a command on another machine may change it a moment later, and
@@ -305,7 +333,8 @@ class Warehouse:
     def _reopen(self) -> None:
         """The lock is held throughout."""
         self._opened.close()
-        self.__dict__.pop("_runs", None)
+        for made in ("_runs", "ask"):  # of what was open before
+            self.__dict__.pop(made, None)
         self._compose()
 
 

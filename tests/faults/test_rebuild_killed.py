@@ -14,7 +14,7 @@ from faults.crawling import command, finish, kill_group, start
 from quadloom.ingest.failpoints import EXIT_CODE, REBUILD_POINTS
 from quadloom.maintenance.archive_order import all_pages
 from quadloom.model.page import Page
-from quadloom.phases.index import PAGES
+from quadloom.phases.descriptions import PAGES
 from quadloom.stores.archive.warc_record import encode, file_header
 from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.stores.protocols.text import SearchRequest

@@ -18,7 +18,8 @@ from quadloom.model.page import Page
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import chosen
-from quadloom.pipeline import PageResult, process_page
+from quadloom.phases.page_result import PageResult
+from quadloom.pipeline import process_page
 from quadloom.settings import IndexSettings, Settings
 from thoroughness import examples
 

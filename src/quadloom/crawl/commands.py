@@ -6,7 +6,6 @@ another process (`subscribe` checks its query) does so first, in the thread of t
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -14,7 +13,7 @@ import msgspec
 
 from quadloom.crawl.control import ControlRequest, arguments
 from quadloom.crawl.loop import Crawl
-from quadloom.crawl.publication import Publication, pushed
+from quadloom.crawl.publication import Publication, pushed, rhythm_of
 from quadloom.crawl.requests import CrawlRequests, RefreshRequest
 from quadloom.crawl.scope import CrawlScope, ScopeChange
 from quadloom.errors import UsageError
@@ -22,14 +21,15 @@ from quadloom.ingest.link_queries import check_strategies
 from quadloom.model.event import Event, EventKind
 from quadloom.model.subscription import Subscription
 from quadloom.model.wire import Value
-from quadloom.refresh.scheduler import RefreshScheduler, SharesChange
+from quadloom.process.clock import unix_time
+from quadloom.refresh.scheduler import RefreshScheduler
+from quadloom.refresh.shares_change import SharesChange
 from quadloom.stores.protocols.bus import Bus
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.subscriptions.notify import ChangeNotifier
 from quadloom.subscriptions.saved_queries import QueryRemoval, SavedQuery
 from quadloom.subscriptions.service import Subscriptions
 from quadloom.subscriptions.websub import HubCallback, HubSubscriptions
-from quadloom.topical.watched import WatchedTopic, forget, watch
 
 T = TypeVar("T")
 
@@ -128,14 +128,25 @@ class CrawlCommands:
             "save-query": Command(SavedQuery, self._save_query),
             "forget-query": Command(QueryRemoval, self._forget_query),
             "unsubscribe": Command(UnsubscribeRequest, self._unsubscribe),
-            "watch-topic": Command(WatchedTopic, self._watch_topic),
-            "forget-topic": Command(TopicRemoval, self._forget_topic),
+        }
+
+    def _topic_commands(self) -> dict[str, Command[Any]]:
+        """Imported when one is asked for: few crawls have to do with topics, and their modules are many."""
+        from quadloom.topical.watched import WatchedTopic, forget, watch
+
+        def add(watched: WatchedTopic) -> Value:
+            watch(self._catalog, watched)
+            return watched.name
+
+        return {
+            "watch-topic": Command(WatchedTopic, add),
+            "forget-topic": Command(TopicRemoval, lambda removal: forget(self._catalog, removal.name)),
         }
 
     def answer(self, request: ControlRequest, call: Callable[[Callable[[], object]], object]) -> Value:
         """Answer one request; runs in a thread of the control server. `call` runs an action in the crawl's thread.
         Raises `UsageError` for an unknown verb or wrong arguments."""
-        command = self._table.get(request.verb)
+        command = self._table.get(request.verb) or self._topic_commands().get(request.verb)
         if command is None:
             raise UsageError(
                 f"a running crawl does not know {request.verb!r}", hint="both sides must be of the same version"
@@ -197,6 +208,7 @@ class CrawlCommands:
     def _publish(self, publication: Publication) -> Value:
         report = self._requests.publish(publication)
         self._scheduler.mark_pushed(pushed(publication, report))
+        self._scheduler.state_rhythm(*rhythm_of(publication))
         return {**msgspec.structs.asdict(report)}
 
     def _subscribe(self, subscription: Subscription) -> Value:
@@ -217,16 +229,9 @@ class CrawlCommands:
         self._subscriptions.forget_query(removal.name)
         return removal.name
 
-    def _watch_topic(self, watched: WatchedTopic) -> Value:
-        watch(self._catalog, watched)
-        return watched.name
-
-    def _forget_topic(self, removal: TopicRemoval) -> Value:
-        return forget(self._catalog, removal.name)
-
     def _hub_callback(self, callback: HubCallback) -> Value:
         """The challenge to echo; or whether a push counted."""
-        now = time.time()
+        now = unix_time()
         if callback.verifies:
             return self._hubs.verify(callback.id, callback.query, now)
         page = self._hubs.receive(callback.id, callback.body, callback.signature, now)

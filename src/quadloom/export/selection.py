@@ -8,7 +8,7 @@ import msgspec
 
 from quadloom.model.outcome import PageRow
 from quadloom.model.url import site_of
-from quadloom.phases.index import PAGES
+from quadloom.phases.descriptions import PAGES
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.syntaxes.terms import TYPE

@@ -95,7 +95,7 @@ class FetchProcess:
         self._child.channel.close()
 
     def _start(self) -> ChildProcess:
-        child = start("quadloom.fetching.process", self._settings)
+        child = start(__name__, self._settings, from_template=True)
         threads.start("fetch-receiver", lambda: self._receive(child), self._failed)
         return child
 

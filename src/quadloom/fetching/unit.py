@@ -17,12 +17,12 @@ import msgspec
 
 from quadloom.fetching.browser.renderer import open_renderer
 from quadloom.fetching.fetcher import Fetcher, FetchResult, RequestFactory
-from quadloom.fetching.http.transport import CurlTransport
 from quadloom.fetching.replay import ReplayTransport, replay_source, without_pauses
 from quadloom.fetching.transport import Transport
 from quadloom.model.visit import Visit
 from quadloom.process import threads
 from quadloom.process.channel import ProcessHeartbeat
+from quadloom.process.clock import unix_time
 from quadloom.settings import Settings
 
 _IDLE = 0.05  # seconds; a new order wakes the loop earlier
@@ -168,7 +168,7 @@ def serve(fetcher: Fetcher, orders: Orders, deliver: Callable[[list[FetchResult]
 def open_fetcher(
     settings: Settings,
     *,
-    clock: Callable[[], float] = time.time,
+    clock: Callable[[], float] = unix_time,
     random: Callable[[], float] | None = None,
     request_for: RequestFactory | None = None,
     transport: Transport | None = None,
@@ -188,9 +188,11 @@ def open_fetcher(
     )
 
 
-def open_transport(settings: Settings, *, clock: Callable[[], float] = time.time) -> Transport:
+def open_transport(settings: Settings, *, clock: Callable[[], float] = unix_time) -> Transport:
     """The transport that `crawl.transport` names. Raises `SettingsError` if there is none, or no archive to replay."""
     source = replay_source(settings)
     if source is None:
+        from quadloom.fetching.http.transport import CurlTransport  # here: the owner of a crawl never fetches
+
         return CurlTransport(settings, now=clock)
     return ReplayTransport(settings, source.archive(), until=source.until, clock=clock)

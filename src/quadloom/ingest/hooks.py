@@ -17,7 +17,7 @@ from quadloom.model.link import Discovery
 from quadloom.model.outcome import HostPace, PageRow, Settlement
 from quadloom.model.page import Failure, Page
 from quadloom.model.visit import Visit
-from quadloom.pipeline import PageResult
+from quadloom.phases.page_result import PageResult
 from quadloom.stores.protocols.archive import ArchiveRecord
 
 VisitStep = Literal[

@@ -15,7 +15,7 @@ from quadloom.ingest.hooks import LATER_STEPS, FinishedVisit, VisitStep
 from quadloom.model.outcome import HostPace
 from quadloom.model.page import Failure, Page
 from quadloom.model.visit import Visit
-from quadloom.pipeline import PageResult
+from quadloom.phases.page_result import PageResult
 from quadloom.workers.lazy_pool import LazyPool
 from quadloom.workers.pool import TransformResult
 

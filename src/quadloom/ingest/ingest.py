@@ -38,6 +38,7 @@ from quadloom.model.outcome import HostPace, PageRow, Settlement
 from quadloom.model.page import Failure, Page
 from quadloom.model.phase import ALL_PHASES, Owed
 from quadloom.model.visit import Visit
+from quadloom.process.clock import unix_time
 from quadloom.settings import Settings
 from quadloom.stores.protocols.catalog import FIRST_UNINDEXED, UnindexedPlace
 from quadloom.stores.shards import shard_of
@@ -70,7 +71,7 @@ class Ingest:
         statistics: Statistics | None = None,
         ledger: IndexLedger | None = None,
         links_of: Callable[[int, bytes], None] = lambda _page, _edges: None,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = unix_time,
         notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
     ) -> None:
         self._phases = stores.phases
@@ -261,6 +262,8 @@ class Ingest:
         for message in self.inbox.take(wait):
             if not self._handle(message) and on_message is not None:
                 on_message(message)
+        if self._indexer is not None:
+            self._indexer.check()
         self._hand_out()
         self.counts.extracted_later = self._extraction.pages
         return self._settle_finished() if self._is_due() else []

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -23,11 +24,13 @@ from quadloom.model.link import Discovery, Link
 from quadloom.model.url import canonical, host_of, resolve
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import discovery
-from quadloom.phases.extract_queries import UserQuery, user_queries
 from quadloom.settings import Settings
 from quadloom.settings.loading import check_strategy_names
-from quadloom.stores.quads.sparql_client import SparqlServer
 from quadloom.syntaxes.terms import iri
+
+if TYPE_CHECKING:
+    from quadloom.phases.extract_queries import UserQuery
+    from quadloom.stores.quads.sparql_client import SparqlServer, SparqlServers
 
 
 def check_strategies(settings: Settings) -> None:
@@ -35,6 +38,14 @@ def check_strategies(settings: Settings) -> None:
     missing, a query that does not parse. Reads nothing but these files and writes nothing, so it can go first."""
     if settings.crawl.strategies:
         UserQueryRunner(settings, Path(), lambda _text: None).close()
+
+
+def _user_queries(names: Sequence[str]) -> tuple[UserQuery, ...]:
+    if not any(name.endswith(".rq") for name in names):
+        return ()  # as in most crawls, which need not know how links are written as statements
+    from quadloom.phases.extract_queries import user_queries
+
+    return user_queries(names)
 
 
 def without_links(settings: Settings) -> Settings:
@@ -48,12 +59,17 @@ class UserQueryRunner:
     `notice` is called with the first failure of each query.
     """
 
-    def __init__(self, settings: Settings, store: Path | SparqlServer | None, notice: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        store: Path | SparqlServer | SparqlServers | None,
+        notice: Callable[[str], None],
+    ) -> None:
         self._settings = settings
         self._notice = notice
         self._warned: set[str] = set()
         check_strategy_names(settings.crawl.strategies)
-        self.queries = user_queries(settings.crawl.strategies)
+        self.queries = _user_queries(settings.crawl.strategies)
         self._service = QueryService(store or Path("."), settings.limits, processes=1)
         try:
             for query in self.queries:
@@ -67,7 +83,7 @@ class UserQueryRunner:
     def change(self, settings: Settings) -> None:
         """Other strategies, which the caller has checked. The next page is asked these."""
         self._settings = settings
-        self.queries = user_queries(settings.crawl.strategies)
+        self.queries = _user_queries(settings.crawl.strategies)
 
     def discoveries(self, jobs: Sequence[IndexJob]) -> tuple[Discovery, ...]:
         """The URLs that the queries find on these pages, each once per page and query."""

@@ -26,7 +26,7 @@ from quadloom.model.phase import Owed
 from quadloom.model.url import resolve
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import discovery
-from quadloom.pipeline import PageResult
+from quadloom.phases.page_result import PageResult
 from quadloom.settings import Settings
 from quadloom.settings.tree import seconds
 

@@ -46,7 +46,7 @@ from quadloom.model.page import Failure, Page
 from quadloom.model.phase import ALL_PHASES, Owed, left_owed
 from quadloom.model.url import site_of
 from quadloom.phases.extract import sitemap_discoveries
-from quadloom.pipeline import PageResult
+from quadloom.phases.page_result import PageResult
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode as encode_record
 from quadloom.stores.frontier.policy import discovery_of

@@ -20,8 +20,8 @@ from quadloom.model.outcome import PageRow
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.model.wire import decode, encode
-from quadloom.phases.index import PAGES
-from quadloom.pipeline import PageResult
+from quadloom.phases.descriptions import PAGES
+from quadloom.phases.page_result import PageResult
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc import MISSING_FILE
 from quadloom.stores.stores import Stores

@@ -46,7 +46,7 @@ class Discovery(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     `priority`: 0 the loader's needs and explicit requests, 1 seeds and publications, 2 suspects of structured data,
     3 ordinary, 4 unlikely. Within one priority the frontier goes breadth-first by `depth`.
-    `lastmod`: unix time from a sitemap or feed, 0 = unknown.
+    `lastmod`: unix time from a sitemap or feed, 0 = unknown. `rhythm`: seconds between changes that the owner states.
     """
 
     href: str
@@ -60,3 +60,4 @@ class Discovery(msgspec.Struct, frozen=True, array_like=True, gc=False):
     anchor: str = ""
     lastmod: float = 0.0
     score: float = 0.0  # larger goes first within priority and depth; scheduling and topics write it
+    rhythm: float = 0.0

@@ -27,6 +27,14 @@ int32_t number_of(const page *page, PyObject *object);
 /* Calls `visit` with each number in a list or tuple, until it returns -1 with an exception. */
 int each_number(const page *page, PyObject *numbers, int (*visit)(void *, int32_t), void *context);
 
+/* Methods of Elements. */
+PyObject *elements_named(PyObject *elements, PyObject *name);
+PyObject *elements_having(PyObject *elements, PyObject *names);
+PyObject *elements_values(PyObject *elements, PyObject *const *args, Py_ssize_t count);
+PyObject *elements_nesting(PyObject *elements, PyObject *numbers);
+PyObject *elements_enclosing(PyObject *elements, PyObject *const *args, Py_ssize_t count);
+PyObject *elements_words(PyObject *elements, PyObject *const *args, Py_ssize_t count);
+
 /* Elements.view(root): the method, and its type, made once. */
 PyObject *elements_view(PyObject *elements, PyObject *root);
 PyTypeObject *make_view_type(void);

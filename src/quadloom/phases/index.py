@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
 
 from quadloom.analysis.words import analyse_fields
 from quadloom.model.document import Transformed
-from quadloom.model.outcome import PageRow
 from quadloom.model.page import Page
-from quadloom.model.quads import Quads
-from quadloom.model.statements import NamedTriple, Triple
+from quadloom.model.quads import NamedTriple, Quads, Triple
 from quadloom.model.url import host_of, site_of
 from quadloom.stores.protocols.text import TextDocument
 from quadloom.syntaxes.rdf.blank_nodes import CanonicalLines, canonical
 from quadloom.syntaxes.rdf.links import link_triples
-from quadloom.syntaxes.terms import RDF, XSD, iri, literal
-
-PAGES = "urn:quadloom:pages"
-VISITS = "urn:quadloom:visits"  # what came of every visited URL, with `index.visits`
-_PROV = "http://www.w3.org/ns/prov#"
-_DCTERMS = "http://purl.org/dc/terms/"
+from quadloom.syntaxes.terms import RDF, XSD
 
 # A literal within a triple term; elsewhere an object is one. A quote inside is always escaped.
 _LITERAL = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"(?:@[A-Za-z0-9-]+|\^\^<[^>]*>)?')
@@ -45,7 +37,7 @@ class PageStatements(NamedTuple):
     named: Sequence[NamedTriple]
 
 
-class PageGraph(NamedTuple):
+class IndexedGraph(NamedTuple):
     """The statements of a page as they are stored: as N-Quads, and in columns. `triples` still have blank nodes."""
 
     quads: Quads
@@ -53,7 +45,7 @@ class PageGraph(NamedTuple):
     triples: Sequence[Triple]
 
 
-def page_graph(transformed: Transformed, graph: str, links: str, schema_org: str = "as-written") -> PageGraph:
+def page_graph(transformed: Transformed, graph: str, links: str, schema_org: str = "as-written") -> IndexedGraph:
     """The page's graph: `page_statements` with blank nodes skolemised, lines sorted."""
     triples, named = page_statements(transformed, links, schema_org)
     if named:
@@ -61,7 +53,7 @@ def page_graph(transformed: Transformed, graph: str, links: str, schema_org: str
         triples = [*dict.fromkeys((*triples, *[one[:3] for one in named if one[3] == own]))]
         triples += [one[:3] for one in named if one[3] != own]
     stored = canonical(triples, graph)
-    return PageGraph(Quads.of(graph, stored.nquads), stored, triples)
+    return IndexedGraph(Quads.of(graph, stored.nquads), stored, triples)
 
 
 def page_statements(transformed: Transformed, links: str, schema_org: str = "as-written") -> PageStatements:
@@ -118,71 +110,6 @@ class SchemaSpelling:
         return f"{found.group(1)}{self._new}{found.group(2)}" if found is not None else term
 
 
-def visit_description(row: PageRow, source: str) -> bytes:
-    """What is known of the last visit to a URL, whatever came of it, as statements in the graph `VISITS`: headers as
-    sent, failures and denials with their reasons, redirects. From the catalog alone, so it can be written at any time.
-    """
-    subject = iri(row.href)
-    if subject is None:
-        return b""
-    kind, _, reason = row.reason.partition(": ")
-    parts = [
-        f'urn:quadloom:outcome> "{row.outcome}"',
-        f'urn:quadloom:visitedAt> "{_time(row.fetched_at)}"^^<{XSD}dateTime>',
-        f"urn:quadloom:site> {literal(site_of(row.host))}",
-        f'urn:quadloom:robots> "{"disallowed" if kind == "robots" else "allowed"}"',
-    ]
-    if row.status:
-        parts.append(f'urn:quadloom:status> "{row.status}"^^<{XSD}integer>')
-    if reason:
-        parts.append(f"urn:quadloom:reason> {literal(row.reason)}")
-    if row.kind == "redirect" and (target := iri(row.final_url) if row.final_url else None):
-        parts.append(f"urn:quadloom:redirectsTo> {target}")
-    if row.body_bytes:
-        parts.append(f'urn:quadloom:contentLength> "{row.body_bytes}"^^<{XSD}integer>')
-    sent = {"contentType": row.sent_type, "contentLanguage": row.sent_language, "etag": row.etag}
-    sent["lastModified"] = row.last_modified
-    parts += [f"urn:quadloom:{name}> {literal(value)}" for name, value in sent.items() if value]
-    found_on = iri(source) if source else None
-    if found_on:
-        parts.append(f"urn:quadloom:foundOn> {found_on}")
-    return "".join(f"{subject} <{part} <{VISITS}> .\n" for part in parts).encode("utf-8", "replace")
-
-
-def _time(at: float) -> str:
-    return f"{datetime.fromtimestamp(int(at), UTC).isoformat()[:19]}Z"  # a third of the cost of `strftime`
-
-
-def page_description(row: PageRow, status: int, source: str) -> bytes:
-    """What the warehouse knows of a page's present version, as statements in the graph `PAGES`; see
-    docs/reference/vocabulary.md. `source` is the page on which it was found first.
-
-    A statement costs some 15 µs of CPU and 200 bytes, so there are few: what a page says about itself (language,
-    description …) is in its own graph. Nothing here changes while a page stays the same; its rank and schedule are
-    added by `ingest/index/describe.py`. All of it can be derived from catalog and archive, so `rebuild` gives the same.
-    """
-    subject = iri(row.graph)
-    if subject is None:
-        return b""
-    when = _time(row.changed_at)
-    head = f"{subject} <"
-    tail = f" <{PAGES}> .\n"
-    parts = [
-        f'{_PROV}generatedAtTime> "{when}"^^<{XSD}dateTime>',
-        f'urn:quadloom:digest> "{row.quads_digest.hex()}"',
-        f'urn:quadloom:kind> "{row.kind}"',
-        f"urn:quadloom:site> {literal(site_of(row.host))}",
-        f'urn:quadloom:status> "{status}"^^<{XSD}integer>',
-    ]
-    if row.title:
-        parts.append(f"{_DCTERMS}title> {literal(row.title, row.language)}")
-    found_on = iri(source) if source else None
-    if found_on:
-        parts.append(f"urn:quadloom:foundOn> {found_on}")
-    end = tail + head
-    return f"{head}{end.join(parts)}{tail}".encode("utf-8", "replace")
-
-
 class IndexedText(NamedTuple):
     """What the text index gets of a page. `left_out`: characters of its literals beyond `limits.literal_chars`."""
 
@@ -191,7 +118,7 @@ class IndexedText(NamedTuple):
 
 
 def text_document(
-    transformed: Transformed, page: Page, graph: PageGraph, most: int, schema_org: str = "as-written"
+    transformed: Transformed, page: Page, graph: IndexedGraph, most: int, schema_org: str = "as-written"
 ) -> IndexedText:
     """Words and facets of a page. `most`: characters of its literals."""
     host = host_of(page.final_url)

@@ -13,8 +13,8 @@ from quadloom.checks.page import NOTHING, PageChecks, check_page
 from quadloom.errors import QuadloomError, SyntaxInvalid
 from quadloom.model.document import PageFacts, Transformed
 from quadloom.model.link import Link
+from quadloom.model.quads import Triple
 from quadloom.model.service import ServiceAnswer
-from quadloom.model.statements import Triple
 from quadloom.phases.detect import Detected, detect_body
 from quadloom.phases.unpack import MAGIC, unpack
 from quadloom.settings import Settings
@@ -23,7 +23,8 @@ from quadloom.syntaxes.feeds.sitemaps import links_allowed
 from quadloom.syntaxes.html.meta import read_robots
 from quadloom.syntaxes.installed import SYNTAXES
 from quadloom.syntaxes.rdf.links import data_links
-from quadloom.syntaxes.registry import Context, Extractor, Loader, Registry, signs_in
+from quadloom.syntaxes.registry import Context, Extractor, Loader, Registry
+from quadloom.syntaxes.signs import signs_in
 from quadloom.syntaxes.sink import sink_limits
 from quadloom.syntaxes.terms import TYPE
 from quadloom.syntaxes.xml.validation import validate
@@ -212,6 +213,7 @@ def _transformed(
         findings=(*context.findings, *checks.findings),
         reasons=reasons,
         lastmods=tuple(facts.lastmods),
+        rhythms=tuple(facts.rhythms),
         audit=checks.audit,
     )
 

@@ -1,11 +1,12 @@
 """The one way to start a child process: killable, with limits, a deadline, and framed messages over a socket pair.
 
-`subprocess` instead of `multiprocessing`: a child starts from a clean interpreter, needs no `__main__` guard in the
-user's script, and inherits nothing but its end of the channel. A frame is a length of four bytes and so many bytes.
+A child runs `main()` of a module, in a new interpreter or in a fork of one that has imported the module already
+(`quadloom.process.template`). Either way it needs no `__main__` guard in the user's script, and inherits nothing but
+its end of the channel. A frame is a length of four bytes and so many bytes.
 
 What holds for every child:
 
-* It starts as `python -P -m module FD BYTES`, with the owner's import path and without a core file.
+* It has the owner's import path, folder, variables and time, and never leaves a core file.
 * Ctrl-C never ends it, not even while its interpreter starts: that signal is for the owner.
 * Its address space is capped by the kernel, if the owner gives a number.
 * When the owner dies or closes the channel, the child ends, also in the middle of its work (`attach`).
@@ -28,10 +29,10 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import MappingProxyType
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from quadloom.model import wire
-from quadloom.process import limits
+from quadloom.process import clock, limits, template
 from quadloom.process.limits import ChildExit
 
 T = TypeVar("T")
@@ -132,10 +133,23 @@ class ProcessHeartbeat(NamedTuple):
     in_hand: int
 
 
+class RunningProcess(Protocol):
+    """What an owner needs of a process: `subprocess.Popen` has it, and a fork of the template."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def poll(self) -> int | None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+    def kill(self) -> None: ...
+
+
 class ChildProcess:
     """A child process and the owner's end of its channel. `kill_after` and `kill` may be called from any thread."""
 
-    def __init__(self, process: subprocess.Popen[bytes], channel: Channel) -> None:
+    def __init__(self, process: RunningProcess, channel: Channel) -> None:
         self.process = process
         self.channel = channel
         self.timed_out = False  # the deadline has killed it
@@ -200,29 +214,24 @@ def start(
     address_space: int = 0,
     environment: Mapping[str, str] = MappingProxyType({}),
     stderr: int | None = None,
+    from_template: bool = False,
 ) -> ChildProcess:
-    """Run a module as a child and send it `first`, a small message such as its settings. Raises `ChannelClosed`.
+    """Run a module's `main()` as a child and send it `first`, a small message such as its settings. Raises
+    `ChannelClosed`.
 
     `address_space`: cap in bytes, 0 = none. `environment`: further variables. `stderr`: as for `Popen`, None = ours.
+    `from_template`: fork it from a process that has imported the module, if the system can do that. For modules that
+    start no thread and open nothing when they are imported, and of which a command starts several.
     """
     ours, theirs = socket.socketpair()
     for end in (ours, theirs):
         end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
-    # Ctrl-C reaches the whole process group and is the owner's affair. A child can ignore it once it runs, but it needs
-    # a moment to get there; a blocked signal is inherited, whichever thread starts the child.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
-    try:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", module, str(theirs.fileno()), str(address_space)],
-            pass_fds=(theirs.fileno(),),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=stderr,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), **environment},
-        )
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        theirs.close()
+    process: RunningProcess
+    with theirs:
+        if from_template and template.is_available():
+            process = _forked(module, theirs.fileno(), address_space, environment, stderr)
+        else:
+            process = _new_interpreter(module, theirs.fileno(), address_space, environment, stderr)
     child = ChildProcess(process, Channel(ours))
     try:
         child.channel.send(first)
@@ -230,6 +239,39 @@ def start(
         child.close()
         raise
     return child
+
+
+def _forked(
+    module: str, channel: int, address_space: int, environment: Mapping[str, str], stderr: int | None
+) -> RunningProcess:
+    nowhere = os.open(os.devnull, os.O_WRONLY) if stderr == subprocess.DEVNULL else None
+    target = nowhere if nowhere is not None else 2 if stderr is None else stderr
+    try:
+        return template.fork(module, channel, address_space=address_space, environment=environment, stderr=target)
+    except OSError:  # the template has just died, or the order is too large for it
+        return _new_interpreter(module, channel, address_space, environment, stderr)
+    finally:
+        if nowhere is not None:
+            os.close(nowhere)
+
+
+def _new_interpreter(
+    module: str, channel: int, address_space: int, environment: Mapping[str, str], stderr: int | None
+) -> RunningProcess:
+    # Ctrl-C reaches the whole process group and is the owner's affair. A child can ignore it once it runs, but it needs
+    # a moment to get there; a blocked signal is inherited, whichever thread starts the child.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-P", "-m", module, str(channel), str(address_space), repr(clock.origin())],
+            pass_fds=(channel,),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), **environment},
+        )
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def run(serve: Callable[[Channel], None]) -> None:
@@ -251,6 +293,7 @@ def attach(at_end: Callable[[], None] = lambda: None) -> Channel:
     sock = socket.socket(fileno=int(sys.argv[1]))
     threading.Thread(target=_end_with_owner, args=(sock.fileno(), at_end), name="owner-watch", daemon=True).start()
     limits.limit_memory(int(sys.argv[2]))
+    clock.adopt(float(sys.argv[3]))
     return Channel(sock)
 
 

@@ -41,7 +41,7 @@ from quadloom.model.outcome import Outcome, PageRow, Settlement
 from quadloom.model.page import Failure
 from quadloom.model.url import host_of, resolve, site_of
 from quadloom.phases.extract import seed_discoveries
-from quadloom.pipeline import PageResult
+from quadloom.phases.page_result import PageResult
 from quadloom.settings import Settings, length_of
 from quadloom.stores.named_values import NamedValues
 from quadloom.stores.protocols.catalog import Catalog

@@ -3,7 +3,7 @@
 An extractor is a function over one `Context`. It reads the tree that was parsed once for all, and writes to the sink,
 the links, the facts and the findings. A new syntax is one line in the table of `quadloom.syntaxes.installed`.
 
-`signs_in` tells by the bytes of a page which syntaxes it may hold; `Positions` finds lines and columns for findings.
+`Positions` finds lines and columns for findings.
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 from itertools import accumulate
 
 import msgspec
-import re2
 from lxml import etree
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -56,6 +54,7 @@ class Facts:
         "noarchive",
         "nofollow",
         "noindex",
+        "rhythms",
         "text",
         "title",
     )
@@ -76,6 +75,7 @@ class Facts:
         self.nofollow = False
         self.noarchive = False
         self.lastmods: list[tuple[str, float]] = []
+        self.rhythms: list[tuple[str, float]] = []  # (URL, stated seconds between changes)
 
 
 class Context:
@@ -279,30 +279,6 @@ class Registry:
         return tuple(dict.fromkeys(extractor.syntax for row in self._table.values() for extractor in row))
 
 
-_NONE: frozenset[bytes] = frozenset()
-
-
-def signs_in(body: bytes, patterns: tuple[bytes, ...]) -> frozenset[bytes]:
-    """Those of the patterns (RE2 syntax, over UTF-8) that match somewhere in the body.
-
-    Most pages carry few of the syntaxes we read, and to search the tree for them costs more than to search the source
-    for a telling word. One pass of an automaton searches for all words: 1.5 ns a byte, however many there are. One pass
-    for each syntax cost 180 µs on a 38 KB page, this one costs 60.
-    """
-    if not patterns:
-        return _NONE
-    return frozenset([patterns[number] for number in _automaton(patterns).Match(body) or ()])
-
-
-@lru_cache(maxsize=64)
-def _automaton(patterns: tuple[bytes, ...]) -> re2.Set:
-    automaton = re2.Set.SearchSet()
-    for pattern in patterns:
-        automaton.Add(pattern)
-    automaton.Compile()
-    return automaton
-
-
 # A tag that is not closed ends with the source, so that what looks like a tag within it is not tried again.
 _SCRIPT = re.compile(rb"<script(?=[\s/>])((?:[^>\"']++|\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z))*+)(?:>|\Z)", re.I)
 _SCRIPT_END = re.compile(rb"</script", re.I)
@@ -315,10 +291,11 @@ class Positions:
     places are found afterwards: the source is searched for what the tree says, in document order.
     """
 
-    __slots__ = ("_lines", "_source")
+    __slots__ = ("_known", "_lines", "_source")
 
     def __init__(self, source: bytes) -> None:
         self._source = source
+        self._known = (0, 1)  # the beginning of a line and its number: places are mostly asked for in order
         self._lines: list[int] | None = None
 
     def at(self, offset: int) -> tuple[int, int]:
@@ -327,7 +304,9 @@ class Positions:
             if b"\r" not in self._source:
                 begin = self._source.rfind(b"\n", 0, offset) + 1
                 column = len(self._source[begin:offset].decode("utf-8", "replace")) + 1
-                return self._source.count(b"\n", 0, begin) + 1, column
+                known, line = self._known if self._known[0] <= begin else (0, 1)
+                self._known = (begin, line + self._source.count(b"\n", known, begin))
+                return self._known[1], column
             self._lines = [0, *accumulate(map(len, self._source.splitlines(keepends=True)))]
             if not self._source.endswith((b"\n", b"\r")):
                 self._lines.pop()  # the end of the source begins no line

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from quadloom.model.statements import NamedTriple, Triple, as_nquads
+from quadloom.model.quads import NamedTriple, Triple, as_nquads
 from quadloom.settings import LimitSettings
 
 # A line of N-Quads as our parsers write it: subject and predicate without spaces, then the object, then maybe a graph.

@@ -37,8 +37,8 @@ from quadloom.process import threads
 from quadloom.process.channel import ChannelClosed, ChildProcess, ProcessHeartbeat, start
 from quadloom.process.limits import TaskTime
 from quadloom.settings import Settings
+from quadloom.workers.messages import WORKER, ServicesWanted, WorkerAnswer, WorkerMessage, WorkerTask
 from quadloom.workers.services.asked_pages import AskedPages
-from quadloom.workers.worker_main import ServicesWanted, WorkerAnswer, WorkerMessage, WorkerTask
 
 _DEPTH = 4  # pages queued in one worker: enough that it never waits for the owner
 _TICK = 0.2  # seconds between two checks of deadlines and memory
@@ -180,7 +180,7 @@ class WorkerPool:
 
     def _start_worker(self, name: str) -> _Worker:
         cap = self._settings.limits.transform_bytes * 2  # mapped, not used: libraries map more than they touch
-        worker = _Worker(start("quadloom.workers.worker_main", self._settings, address_space=cap), name)
+        worker = _Worker(start(WORKER, self._settings, address_space=cap, from_template=True), name)
         self._selector.register(worker.child.channel, selectors.EVENT_READ, worker)
         return worker
 

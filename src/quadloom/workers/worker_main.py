@@ -11,64 +11,17 @@ import time
 import msgspec
 
 from quadloom.model import wire
-from quadloom.model.page import Page
-from quadloom.model.service import ServiceAnswer, ServiceRequest
-from quadloom.model.visit import Visit
 from quadloom.phases.extract import chosen
 from quadloom.phases.loaders import all_syntaxes, document_loader
-from quadloom.pipeline import PageResult, detected_page, process_page
+from quadloom.pipeline import detected_page, process_page
 from quadloom.process.channel import Channel, run
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode as encode_record
-from quadloom.stores.protocols.archive import ArchiveRecord
 from quadloom.syntaxes.external import ServicesNeeded
 from quadloom.syntaxes.xml import stylesheet_folder
+from quadloom.workers.messages import READY, ServicesWanted, WorkerAnswer, WorkerMessage, WorkerTask
 
 _RECENT = 200_000  # links remembered as already offered; a site's navigation repeats on every page
-READY = "ready"  # the first message: imports are done, deadlines may count
-
-
-class WorkerTask(msgspec.Struct, frozen=True, array_like=True):
-    """A page to transform. `archive`: also encode its archive record, if the page allows that.
-
-    `forget` clears the memory of offered links: the scope has changed, so links refused before may count now.
-    `answers` of the services that were asked about the page; None = none was asked yet.
-    """
-
-    number: int
-    visit: Visit
-    page: Page
-    archive: bool = True
-    forget: bool = False
-    only_detect: bool = False  # the answer has the kind of document, and nothing else
-    answers: tuple[ServiceAnswer, ...] | None = None
-    strategies: tuple[str, ...] | None = None  # link strategies from this page on; None = as before
-
-
-class WorkerAnswer(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """The answer to the task of this number. `record` is None if the page must not be archived.
-
-    `notices`: what is wrong with the installation, such as a plug-in that cannot be loaded; with the first answer.
-    """
-
-    number: int
-    result: PageResult
-    record: ArchiveRecord | None
-    cpu_seconds: float
-    notices: tuple[str, ...] = ()
-
-
-class ServicesWanted(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """The page of this number is to be sent again, with the answers of these services."""
-
-    number: int
-    requests: tuple[ServiceRequest, ...]
-
-
-class WorkerMessage(msgspec.Struct, frozen=True, array_like=True):
-    """What a worker sends for each task."""
-
-    content: WorkerAnswer | ServicesWanted
 
 
 class RecentLinks:
@@ -141,5 +94,9 @@ def with_strategies(settings: Settings, names: tuple[str, ...]) -> Settings:
     return msgspec.structs.replace(settings, crawl=crawl)
 
 
-if __name__ == "__main__":
+def main() -> None:
     run(serve)
+
+
+if __name__ == "__main__":
+    main()

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from quadloom.cli.main import first_word
+
 # Packages that take a tenth of a second or more, and ours that bring them along.
 _HEAVY = (
     "numpy",
@@ -43,3 +45,22 @@ def test_nothing_heavy_is_imported(module: str) -> None:
 def test_help_needs_no_parser_of_options() -> None:
     found = imported("from quadloom.cli.main import run; run(['--help'])")
     assert not {"cyclopts", "rich", "msgspec", "quadloom.settings"} & found
+
+
+def test_a_command_of_ours_does_not_ask_all_packages_for_further_ones() -> None:
+    found = imported("from quadloom.cli.main import run; run(['-w', 'search', 'scope', '--help'])")
+    assert "quadloom_lab.commands" not in found
+
+
+@pytest.mark.parametrize(
+    ("words", "first"),
+    [
+        (["crawl", "x"], "crawl"),
+        (["-w", "search", "crawl"], "crawl"),
+        (["--warehouse=search", "--json", "crawl"], "crawl"),
+        (["--help"], ""),
+        (["-w"], ""),
+    ],
+)
+def test_the_value_of_an_option_is_not_taken_for_a_command(words: list[str], first: str) -> None:
+    assert first_word(words) == first

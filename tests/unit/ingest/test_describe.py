@@ -12,7 +12,7 @@ import pytest
 from quadloom.ingest.index.describe import _digits, description
 from quadloom.model.outcome import PageRow
 from quadloom.model.wire import encode
-from quadloom.phases.index import PAGES
+from quadloom.phases.descriptions import PAGES
 from quadloom.scheduling.page_row import PageScheduleRow
 from quadloom.scheduling.planner import PageSchedule
 from quadloom.stores.quads.oxigraph import OxigraphQuads

@@ -14,7 +14,7 @@ from quadloom.model.page import Page
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
 from quadloom.model.wire import decode
-from quadloom.phases.index import PAGES
+from quadloom.phases.descriptions import PAGES
 from quadloom.pipeline import process_page
 from quadloom.refresh.scheduler import RefreshScheduler
 from quadloom.scheduling.page_row import PageScheduleRow

@@ -9,17 +9,8 @@ import quadloom
 from quadloom.model.outcome import Outcome, PageRow
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
-from quadloom.phases.index import (
-    PAGES,
-    VISITS,
-    literals_in,
-    namespace,
-    page_description,
-    page_graph,
-    visit_description,
-    vocabularies_of,
-    words_of,
-)
+from quadloom.phases.descriptions import PAGES, VISITS, page_description, visit_description
+from quadloom.phases.index import literals_in, namespace, page_graph, vocabularies_of, words_of
 from quadloom.pipeline import process_page
 from quadloom.settings import LimitSettings, Settings
 from quadloom.syntaxes.terms import XSD
@@ -36,14 +27,14 @@ def row(**changes: object) -> PageRow:
 
 def test_a_description_is_valid_and_complete() -> None:
     quads = list(ox.parse(page_description(row(), 203, "http://y.example/"), ox.RdfFormat.N_QUADS))
-    assert {quad.graph_name.value for quad in quads} == {PAGES}  # type: ignore[union-attr]
-    assert {quad.subject.value for quad in quads} == {"http://x.example/"}  # type: ignore[union-attr]
+    assert {quad.graph_name.value for quad in quads} == {PAGES}
+    assert {quad.subject.value for quad in quads} == {"http://x.example/"}
     found = {quad.predicate.value.rpartition("/")[2].rpartition(":")[2]: quad.object for quad in quads}
     assert found["title"] == ox.Literal('A "b"\\', language="en-gb")
-    assert found["prov#generatedAtTime"].value == "1970-01-02T00:00:00Z"  # type: ignore[union-attr]
+    assert found["prov#generatedAtTime"].value == "1970-01-02T00:00:00Z"
     assert found["foundOn"] == ox.NamedNode("http://y.example/")
-    assert found["status"].value == "203"  # type: ignore[union-attr]
-    assert found["digest"].value == "01ff"  # type: ignore[union-attr]
+    assert found["status"].value == "203"
+    assert found["digest"].value == "01ff"
 
 
 def test_a_later_visit_without_change_says_the_same() -> None:

@@ -28,8 +28,7 @@ from quadloom.settings import Settings
 from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.protocols.quads import Difference
 from quadloom.stores.quads.nquads import lines_of
-from quadloom.workers.services.client import ask_now
-from quadloom.workers.worker_main import ServicesWanted, WorkerAnswer, WorkerMessage, WorkerTask
+from quadloom.workers.messages import WORKER, ServicesWanted, WorkerAnswer, WorkerMessage, WorkerTask
 
 _IDLE_SECONDS = 30.0
 _START_SECONDS = 30.0  # a loaded machine may need long to import the parsers; no page is to blame for that
@@ -111,6 +110,8 @@ class _VersionTransformer:
         try:
             content = self._ask(child, task)
             if isinstance(content, ServicesWanted):
+                from quadloom.workers.services.client import ask_now  # few pages have services
+
                 answers = ask_now(self._settings, page.body, content.requests)
                 content = self._ask(child, msgspec.structs.replace(task, answers=answers))
         except ChannelClosed:
@@ -143,7 +144,7 @@ class _VersionTransformer:
         # Twice the memory as address space: libraries map more than they touch.
         cap = self._settings.limits.transform_bytes * 2
         try:
-            self._child = child = start("quadloom.workers.worker_main", self._settings, address_space=cap)
+            self._child = child = start(WORKER, self._settings, address_space=cap)
             child.kill_after(_START_SECONDS)
             child.channel.receive(str)
         except (ChannelClosed, OSError):

@@ -18,7 +18,7 @@ from quadloom.model.link import LinkKind
 from quadloom.model.outcome import PageRow
 from quadloom.model.page import Failure, Page
 from quadloom.model.visit import Visit
-from quadloom.pipeline import PageResult
+from quadloom.phases.page_result import PageResult
 from quadloom.stores.protocols.archive import Archive
 from quadloom.workers.lazy_pool import LazyPool
 from quadloom.workers.pool import TransformResult

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from quadloom.model.lru import LruCache
 from quadloom.model.outcome import PageRow
 from quadloom.model.wire import decode
-from quadloom.phases.index import PAGES, page_description
+from quadloom.phases.descriptions import PAGES, page_description
 from quadloom.scheduling.page_row import PageScheduleRow
 from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog

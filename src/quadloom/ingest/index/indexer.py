@@ -17,7 +17,6 @@ While no pages arrive, the quad store may compact its files (`quadloom.ingest.in
 from __future__ import annotations
 
 import queue
-import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -25,12 +24,13 @@ from typing import Protocol
 import msgspec
 
 from quadloom.asking.statistics import Statistics
-from quadloom.errors import StoreError, StoreUnavailable
+from quadloom.errors import StoreUnavailable
 from quadloom.ingest.failpoints import Failpoints
 from quadloom.ingest.index.compaction import StoreCompactor
 from quadloom.model.link import Discovery
 from quadloom.model.quads import Quads
-from quadloom.phases.index import PAGES, VISITS
+from quadloom.phases.descriptions import PAGES, VISITS
+from quadloom.process import threads
 from quadloom.settings import IndexSettings
 from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.stores.protocols.quads import QuadStore
@@ -124,13 +124,12 @@ class Indexer:
         self._collected_bytes = 0
         self._since = 0.0  # when the oldest collected page arrived
         self._hurried = False
-        self.error: StoreError | None = None
+        self.error: BaseException | None = None  # what ended the thread
         self.indexed = 0
         self.added = 0
         self.removed = 0
         self.compactor = StoreCompactor(quads, lambda: statistics.properties.total())
-        self._thread = threading.Thread(target=self._run, name="indexer", daemon=True)
-        self._thread.start()
+        self._thread = threads.start("indexer", self._run, self._failed)
 
     def describe(self, descriptions: Sequence[tuple[str, bytes]], graph: str = PAGES) -> None:
         """Like `put`, for descriptions only."""
@@ -145,11 +144,9 @@ class Indexer:
         """Add a batch; waits while the queue is full (back-pressure). Raises the error that stopped the indexer. While
         a store is away nobody waits: the caller sees `waiting_for`, and begins nothing more."""
         while self._queue.qsize() >= _BATCHES and not self.waiting_for:
-            if self.error is not None:
-                raise self.error
+            self.check()
             time.sleep(0.02)
-        if self.error is not None:
-            raise self.error
+        self.check()
         self._queue.put(jobs)
 
     def hurry(self) -> None:
@@ -164,26 +161,30 @@ class Indexer:
             self._queue.put(None)
             self._thread.join()
         self.compactor.close()
+        self.check()
+
+    def check(self) -> None:
+        """Raise the error that stopped the indexer, if one did: nothing that waits for it would ever be indexed."""
         if self.error is not None:
             raise self.error
 
+    def _failed(self, error: BaseException) -> None:
+        self.error = error
+
     def _run(self) -> None:
-        try:
-            while True:
-                try:
-                    jobs = self._queue.get(timeout=0.2)
-                except queue.Empty:
-                    jobs = ()
-                if jobs:
-                    self._collect(jobs)
-                elif jobs is not None and not self._has_work:
-                    self._idle()
-                if self._has_work and (jobs is None or self._is_due()):
-                    self._write()
-                if jobs is None:
-                    return
-        except StoreError as error:
-            self.error = error
+        while True:
+            try:
+                jobs = self._queue.get(timeout=0.2)
+            except queue.Empty:
+                jobs = ()
+            if jobs:
+                self._collect(jobs)
+            elif jobs is not None and not self._has_work:
+                self._idle()
+            if self._has_work and (jobs is None or self._is_due()):
+                self._write()
+            if jobs is None:
+                return
 
     def _write(self) -> None:
         """Write what was collected, as soon as the stores can be reached. Statements are sets, so writing them twice

@@ -15,7 +15,7 @@ from quadloom.ingest.index.indexer import Indexer, IndexJob
 from quadloom.model.outcome import READ_OUTCOMES, Outcome, PageRow, Settlement
 from quadloom.model.quads import Quads
 from quadloom.model.wire import decode
-from quadloom.phases.index import VISITS, visit_description
+from quadloom.phases.descriptions import VISITS, visit_description
 from quadloom.scheduling.page_row import PageScheduleRow
 from quadloom.settings import IndexSettings
 from quadloom.stores.protocols.catalog import Catalog, IndexedPage

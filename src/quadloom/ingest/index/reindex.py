@@ -24,7 +24,7 @@ from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.model.page import Page
 from quadloom.model.phase import Owed
 from quadloom.model.visit import Visit
-from quadloom.pipeline import PageResult
+from quadloom.phases.page_result import PageResult
 from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.shards import shard_of
 from quadloom.stores.stores import Stores

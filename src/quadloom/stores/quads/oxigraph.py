@@ -165,6 +165,9 @@ class OxigraphQuads:
         with _translated(self._path):
             return evaluate(self._store, sparql)
 
+    def parts(self, sparql: str) -> Iterator[bytes]:
+        yield self.query(sparql)
+
     def graphs(self) -> Iterator[str]:
         with _translated(self._path):
             for graph in self._store.named_graphs():

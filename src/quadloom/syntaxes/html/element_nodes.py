@@ -9,10 +9,13 @@ returns all blocks. This changes the tree, so a second view of a page parses it 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
+import re2
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from quadloom.syntaxes.html.tree import WITHOUT_EVENTS, tag_ids
+from quadloom.syntaxes.signs import signs_in
 
 # The names that our own extractors ask for on every page, by lexbor's numbers.
 COMMON_TAGS = tag_ids(
@@ -30,7 +33,7 @@ _BELOW, _BESIDE, _LEFT_OUT = 1, 2, 3
 class ElementNodes:
     """`quadloom.syntaxes.html.elements.Elements` over the nodes of one tree."""
 
-    __slots__ = ("_by_name", "_comments", "_nodes", "_numbers", "_viewed", "tree")
+    __slots__ = ("_by_name", "_comments", "_nodes", "_numbers", "_signs", "_viewed", "tree")
 
     def __init__(self, tree: LexborHTMLParser) -> None:
         self.tree = tree
@@ -38,6 +41,7 @@ class ElementNodes:
         self._comments: list[LexborNode] = []
         self._numbers: dict[int, int] | None = None
         self._viewed = False
+        self._signs: frozenset[bytes] | None = None
         by_tag: dict[int, list[int]] = {number: [] for number in COMMON_TAGS}
         nodes = self._nodes
         root = tree.root
@@ -67,8 +71,13 @@ class ElementNodes:
         return numbers
 
     def having(self, names: tuple[str, ...], /) -> list[int]:
-        # A node comes once for each selector that it matches.
-        found = {node.mem_id for node in self.tree.css(",".join([f"[{name}]" for name in names]))}
+        names = tuple([name for name in names if self._may_have(rb"""(?i)[\s"'/]%b[\s=/>]""" % name.encode())])
+        if not names:
+            return []
+        nodes = self.tree.css(",".join([f"[{name}]" for name in names]))
+        if self._may_have(_FOREIGN):  # there `[href]` also selects `xlink:href`
+            nodes = [node for node in nodes if not node.attributes.keys().isdisjoint(names)]
+        found = {node.mem_id for node in nodes}  # a node comes once for each selector that it matches
         numbers = self._by_address() if found else {}
         return sorted([numbers[address] for address in found])
 
@@ -82,12 +91,22 @@ class ElementNodes:
         return self._nodes[number].attributes
 
     def values(self, numbers: Sequence[int], names: tuple[str, ...], /) -> list[tuple[str | None, ...]]:
+        nodes = self._nodes
         rows = []
         for number in numbers:
             # All attributes at once: a second one asked for by name costs more, above all if absent (it raises inside).
-            own = self._nodes[number].attributes
-            rows.append(tuple([own[name] or "" if name in own else None for name in names]))
+            own = nodes[number].attributes
+            row = tuple(map(own.get, names))
+            if None in own.values():  # an attribute without a value
+                row = tuple([own[name] or "" if name in own else None for name in names])
+            rows.append(row)
         return rows
+
+    def words(self, name: str, wanted: tuple[str, ...], /) -> list[str]:
+        if not self._may_have(_words(name, wanted)):
+            return []
+        found = {word for value in self.values(self.having((name,)), (name,)) for word in (value[0] or "").split()}
+        return [word for word in wanted if word in found]
 
     def text(self, number: int, /) -> str:
         return self._nodes[number].text_lexbor() or ""
@@ -139,6 +158,16 @@ class ElementNodes:
             elements = ElementNodes(LexborHTMLParser(self.tree.raw_html, options=WITHOUT_EVENTS))
         elements._viewed = True
         return NodeView(elements, root)
+
+    def _may_have(self, pattern: bytes) -> bool:
+        """Whether the source has something that looks like it. A pass over the source for all patterns that were ever
+        asked for costs half of one selector."""
+        if pattern not in _asked and len(_asked) < _MOST_ASKED:
+            _asked[pattern] = None
+            self._signs = None
+        if self._signs is None:
+            self._signs = signs_in(self.tree.raw_html, tuple(_asked))
+        return pattern in self._signs or pattern not in _asked
 
     def _by_address(self) -> dict[int, int]:
         if self._numbers is None:
@@ -205,6 +234,20 @@ class NodeView:
             node.decompose(False)
         self._root.merge_text_nodes()
         return "\n".join(folded_parts(self._root.text(separator=BORDER, skip_empty=True)))
+
+
+_FOREIGN = rb"(?i)<(?:svg|math)[\s/>]"
+# Patterns that pages were searched for; callers ask for few and always the same.
+_asked: dict[bytes, None] = {}
+_MOST_ASKED = 64
+
+
+@lru_cache(maxsize=8)
+def _words(name: str, wanted: tuple[str, ...]) -> bytes:
+    """A pattern for one of the words, or for a value with a character reference, perhaps in the middle of a word."""
+    words = "|".join(map(re2.escape, wanted))
+    written = rf"(?i:{name})\s*=\s*(?:\"[^\"&]*|'[^'&]*|[^\s>\"'&]*)&"
+    return rf"[\s\"'=](?:{words})[\s\"'>]|{written}".encode()
 
 
 def folded_parts(text: str) -> Iterable[str]:

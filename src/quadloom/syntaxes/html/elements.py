@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 import selectolax.lexbor
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -20,6 +20,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from quadloom.syntaxes.html.element_nodes import COMMON_TAGS, ElementNodes
 
 Values = tuple[str | None, ...]
+Twin = Literal["native", "python"]
 
 BELOW, BESIDE, LEFT_OUT = 1, 2, 3
 
@@ -83,6 +84,9 @@ class Elements(Protocol):
         """For each element the values of these attributes (at most 60): None if it has no such attribute, "" if that
         has no value."""
 
+    def words(self, name: str, wanted: tuple[str, ...], /) -> list[str]:
+        """Which of the words occur, between white space, in values of the attribute; perhaps more of them."""
+
     def text(self, number: int, /) -> str:
         """All text that an element holds."""
 
@@ -102,15 +106,18 @@ class Elements(Protocol):
 
 def elements_of(tree: LexborHTMLParser) -> Elements:
     """The elements of a tree, by the quicker twin that this machine has."""
-    root = tree.root
-    if _native_read is None or root is None:
-        return ElementNodes(tree)
-    return _native_read(tree, root.mem_id)
+    return _read(tree)
 
 
 def native_state() -> str:
-    """Whether the twin in C is in use, else why not, for `quadloom check`."""
+    """Whether this machine has the twin in C, else why not, for `quadloom check`."""
     return _state
+
+
+def use(twin: Twin) -> None:
+    """Choose the twin for this process: tests run with both. Raises LookupError if this machine does not have it."""
+    global _read
+    _read = _twins[twin]
 
 
 _SELECTABLE = re.compile(r"[a-z][a-z0-9-]*\Z")
@@ -138,7 +145,7 @@ _SAMPLE = (
 )
 
 
-def _load_native() -> tuple[Callable[[LexborHTMLParser, int], Elements] | None, str]:
+def _load_native() -> tuple[Callable[[LexborHTMLParser], Elements] | None, str]:
     try:
         from quadloom.native import elements as native
 
@@ -149,11 +156,15 @@ def _load_native() -> tuple[Callable[[LexborHTMLParser, int], Elements] | None, 
         )
     except ImportError as error:
         return None, f"not in use: {error}"
+
+    def read(tree: LexborHTMLParser) -> Elements:
+        root = tree.root
+        return native.read(tree, root.mem_id) if root is not None else ElementNodes(tree)
+
     tree = LexborHTMLParser(_SAMPLE)
-    root = tree.root
-    if root is None or _description(native.read(tree, root.mem_id)) != _description(ElementNodes(tree)):
+    if _description(read(tree)) != _description(ElementNodes(tree)):
         return None, "not in use: it reads the trees of this parser in another way"
-    return native.read, "in use"
+    return read, "in use"
 
 
 def _description(elements: Elements) -> list[object]:
@@ -173,4 +184,8 @@ def _description(elements: Elements) -> list[object]:
     return [*said, view.blocks(("a", "b"))]
 
 
-_native_read, _state = _load_native()
+_native, _state = _load_native()
+_twins: dict[Twin, Callable[[LexborHTMLParser], Elements]] = {"python": ElementNodes}
+if _native is not None:
+    _twins["native"] = _native
+_read = _twins.get("native", ElementNodes)

@@ -48,39 +48,48 @@ def read_links(context: Context, resolver: ReferenceResolver) -> None:
     elements = context.all_elements
     for row in elements.values(elements.named("link")[:limit], _LINK):
         _add_link_element(context, row, resolver)
-    links = context.links
-    source = context.url
-    nofollow = context.facts.nofollow
-    known = resolver.known
-    texts = context.link_texts
     anchors = elements.named("a") + elements.named("area")
+    found = _targets(context, elements.values(anchors, _ANCHOR), resolver, limit)
+    context.link_texts = texts = [""] * len(anchors)
+    rows = zip(found, elements.texts([anchors[place] for place, _, _ in found], _LONGEST), strict=True)
+    add, source, nofollow = context.links.append, context.url, context.facts.nofollow
     images: list[int] | None = None
-    rows = zip(elements.values(anchors, _ANCHOR), elements.texts(anchors, _LONGEST), anchors, strict=True)
-    for (href, rel), anchor, number in rows:
-        texts.append("")
+    for (place, target, rel), anchor in rows:
+        anchor = anchor.rstrip()
+        if not anchor:
+            images = elements.named("img") if images is None else images
+            anchor = _image_text(elements, anchors[place], images)
+        if "  " in anchor or not anchor.isprintable() or len(anchor) > MAX_ANCHOR:  # printable: no space but the plain
+            anchor = _shortened(anchor)
+        texts[place] = anchor
+        if rel is None:
+            add(Link(target, source, "plain", anchor, "", nofollow))
+        else:
+            words = rel.lower().split()
+            refused = nofollow or not _NOFOLLOW.isdisjoint(words)
+            add(Link(target, source, _kind_of_anchor(words), anchor, " ".join(words), refused))
+    _read_sources(context, resolver, limit)
+
+
+def _targets(
+    context: Context, rows: list[Values], resolver: ReferenceResolver, limit: int
+) -> list[tuple[int, str, str | None]]:
+    """Place among the rows, target and `rel` of those that lead somewhere. Mail addresses go to the facts."""
+    found: list[tuple[int, str, str | None]] = []
+    room = limit - len(context.links)
+    known = resolver.known
+    for place, (href, rel) in enumerate(rows):
         if not href or href[0] == "#":
             continue
         target = known.get(href) or resolver(href)
         if target is None:
             _add_mail(context, href)
-            continue
-        if len(links) >= limit:
+        elif len(found) < room:
+            found.append((place, target, rel))
+        else:
             context.find("too-many-links", f"more than {limit} links: the rest is left out", advice="use sitemaps")
             break
-        anchor = anchor.rstrip()
-        if not anchor:
-            images = elements.named("img") if images is None else images
-            anchor = _image_text(elements, number, images)
-        if "  " in anchor or not anchor.isprintable() or len(anchor) > MAX_ANCHOR:  # printable: no space but the plain
-            anchor = _shortened(anchor)
-        texts[-1] = anchor
-        if rel is not None:
-            words = rel.lower().split()
-            refused = nofollow or not _NOFOLLOW.isdisjoint(words)
-            links.append(Link(target, source, _kind_of_anchor(words), anchor, " ".join(words), refused))
-        else:
-            links.append(Link(target, source, "plain", anchor, "", nofollow))
-    _read_sources(context, resolver, limit)
+    return found
 
 
 def read_refresh(context: Context, content: str, resolver: ReferenceResolver) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from quadloom.model.rhythm import stated_rhythm
 from quadloom.syntaxes.html.elements import Elements
 from quadloom.syntaxes.html.links import read_refresh
 from quadloom.syntaxes.iri import ReferenceResolver
@@ -68,8 +69,9 @@ def read_head(context: Context, resolver: ReferenceResolver) -> None:
     facts = context.facts
     _read_language(context)
     elements = context.all_elements
+    drawings = elements.named("svg")
     for title in elements.named("title")[:8]:
-        if not _in_drawing(elements, title):
+        if not drawings or not _in_drawing(elements, title):
             facts.title = " ".join(elements.text(title).split())[:MAX_VALUE]
             break
     metas = facts.metas
@@ -90,6 +92,8 @@ def read_head(context: Context, resolver: ReferenceResolver) -> None:
     facts.title = facts.title or " ".join(by_name.get("og:title", "").split())[:MAX_VALUE]
     described = by_name.get("description") or by_name.get("og:description") or by_name.get("twitter:description") or ""
     facts.description = " ".join(described.split())[:MAX_VALUE]
+    if rhythm := stated_rhythm(by_name.get("revisit-after", "")):
+        facts.rhythms.append((context.url, rhythm))
     read_robots(context)
     if refresh:
         read_refresh(context, refresh, resolver)

@@ -30,6 +30,8 @@ _LOOK_AHEAD = 200
 _TAGS_BEFORE = 3
 _BEFORE_NAME = frozenset(b"\t\n\v\f\r \"'/")
 _AFTER_NAME = b"\t\n\v\f\r =/>"  # or nothing
+_BEFORE_WORD = frozenset(b"\t\n\f\r \"'=:/#")
+_AFTER_WORD = b"\t\n\f\r \"'>"
 _NOWHERE = (sys.maxsize - 1, sys.maxsize)
 
 
@@ -49,6 +51,45 @@ def tags_of(source: bytes, elements: Elements, numbers: list[int], attributes: f
     if [tag[1].decode("latin-1").lower() for tag in tags] == names:
         return {number: StartTag(*tag.span()) for number, tag in zip(numbers, tags, strict=True)}
     return _compared(elements, numbers, list(_tags(source, attributes, _hidden(source))), attributes)
+
+
+def attribute_places(source: bytes, attribute: str, value: str) -> list[int]:
+    """Where this attribute is written with this value between double quotes. One in a comment, a script or a text is
+    among them: compare their number with that of the elements."""
+    wanted = f'{attribute}="{value}"'.encode("utf-8", "replace")
+    found: list[int] = []
+    at = source.find(wanted)
+    while at > 0:
+        if source[at - 1] in _BEFORE_NAME:
+            found.append(at)
+        at = source.find(wanted, at + len(wanted))
+    return found
+
+
+def tag_around(source: bytes, place: int) -> StartTag | None:
+    """The start tag that holds this place."""
+    match = _tag_around(source, place, 0)
+    return StartTag(*match.span()) if match is not None else None
+
+
+def tags_naming(source: bytes, name: str, attributes: tuple[bytes, ...]) -> list[StartTag]:
+    """Tags that name this word, with or without a prefix, in one of the attributes; also those in comments."""
+    wanted = name.encode("utf-8", "replace")
+    found: list[StartTag] = []
+    at = source.find(wanted)
+    while at > 0:
+        if source[at - 1] in _BEFORE_WORD and source[at + len(wanted) : at + len(wanted) + 1] in _AFTER_WORD:
+            match = _tag_around(source, at, 0)
+            if match is not None and _is_in(source[match.start() : at], attributes):
+                found.append(StartTag(*match.span()))
+        at = source.find(wanted, at + len(wanted))
+    return found
+
+
+def _is_in(before: bytes, attributes: tuple[bytes, ...]) -> bool:
+    """Whether what follows this part of a tag is within the value of one of the attributes."""
+    name = before[: before.rfind(b"=")].rstrip()
+    return name.lower().endswith(attributes)
 
 
 def _compared(

@@ -77,10 +77,15 @@ def _is_harmless(source: bytes) -> bool:
     return len(source) <= SAFE_BYTES or _MANY_ATTRIBUTES.search(source) is None
 
 
-def _start_tags(source: bytes) -> int:
-    """How many there are at most."""
+def _counted(source: bytes) -> int:
     tags = source.count(b"<")
     return tags - source.count(b"</") if tags > SAFE_FORMATTED else tags
+
+
+try:
+    from quadloom.native.elements import start_tags as _start_tags  # how many there are at most, at a tenth of the cost
+except ImportError:
+    _start_tags = _counted
 
 
 def _is_flat(source: bytes, tags: int) -> bool:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 
-import re2
 from selectolax.lexbor import LexborHTMLParser
 
 from quadloom.errors import SyntaxInvalid
@@ -28,8 +27,6 @@ from quadloom.syntaxes.terms import TYPE, iri
 VISIT_LIMIT = 200_000
 NESTING_LIMIT = 32
 
-SIGN = rb"(?i)itemscope"
-_PRESENT = re2.compile(SIGN)
 _MARKED = ("itemscope", "itemprop", "itemprop-reverse")
 _NOT_IN_FRAGMENT = re.compile(r"[\x00-\x20<>\"{}|^`\\\[\]\x7f]|%(?![0-9A-Fa-f]{2})")
 
@@ -37,12 +34,10 @@ _NOT_IN_FRAGMENT = re.compile(r"[\x00-\x20<>\"{}|^`\\\[\]\x7f]|%(?![0-9A-Fa-f]{2
 def extract(body: bytes, *, url: str) -> bytes:
     """N-Triples of one page. Raises `SyntaxInvalid` if an item is, through `itemref`, a part of itself."""
     sink = Sink()
-    source = source_of(body)
-    if might_contain(source):
-        tree = LexborHTMLParser(source)
-        for finding in write(tree, sink, base=base_of(tree, url)):
-            if finding.code == "microdata-itemref-loop":
-                raise SyntaxInvalid(finding.message, code=finding.code)
+    tree = LexborHTMLParser(source_of(body))
+    for finding in write(tree, sink, base=base_of(tree, url)):
+        if finding.code == "microdata-itemref-loop":
+            raise SyntaxInvalid(finding.message, code=finding.code)
     return sink.nquads()
 
 
@@ -53,11 +48,6 @@ def read(context: Context) -> None:
         conversion = Conversion(document, context.sink, context.base, Languages(context.all_elements))
         context.findings += conversion.run()
         context.shared["microdata"] = conversion
-
-
-def might_contain(body: bytes) -> bool:
-    """Whether a page, in UTF-8, can hold microdata at all; asked before anything is parsed for it."""
-    return _PRESENT.search(body) is not None
 
 
 def write(tree: LexborHTMLParser, sink: Sink, *, base: str) -> list[Finding]:
@@ -97,10 +87,10 @@ class MarkedPage:
         # Not in the marks themselves: holders and what they hold would refer to each other, and so keep the tree of
         # the page in memory until the garbage collector comes.
         self._holders: dict[int, MarkedElement] = {}
+        if not elements.having(("itemscope",)):
+            return
         found = _marked(elements, _MARKED)
         items = [mark for mark in found if mark.is_item]
-        if not items:
-            return
         wanted = {name for item in items for name in (item.attributes.get("itemref") or "").split()}
         if wanted:
             found = [mark for mark in _marked(elements, (*_MARKED, "id")) if self._is_wanted(mark, wanted)]

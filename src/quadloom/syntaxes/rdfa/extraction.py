@@ -8,7 +8,7 @@ definition, so HTML's names become character references before parsing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Set
+from collections.abc import Callable
 from html.entities import name2codepoint
 
 import pyoxigraph
@@ -26,7 +26,6 @@ from quadloom.syntaxes.rdfa.names import Names, Names10
 from quadloom.syntaxes.rdfa.processing import USES_VOCABULARY, Markup, N, Processor
 from quadloom.syntaxes.rdfa.processing_1_0 import Processor10
 from quadloom.syntaxes.rdfa.trees import (
-    HINTS,
     XML_NAMESPACE,
     LexborMarkup,
     LxmlMarkup,
@@ -34,7 +33,8 @@ from quadloom.syntaxes.rdfa.trees import (
     walk,
     walk_elements,
 )
-from quadloom.syntaxes.registry import Context, signs_in
+from quadloom.syntaxes.registry import Context
+from quadloom.syntaxes.signs import signs_in
 from quadloom.syntaxes.sink import Sink
 
 # Without one of these no XML states anything: attributes that make statements, RDF/XML, entities that could hide both.
@@ -76,14 +76,12 @@ def extract(
 
 def read(context: Context) -> None:
     """RDFa 1.1 of an HTML page."""
-    hints = {name for name, pattern in HINTS.items() if pattern in context.signs}
     complete = write(
         context.all_elements,
         context.url,
         context.sink,
         base=context.base,
         language=_transport_language(context),
-        hints=hints,
         vocabularies=_vocabulary_loader(context),
     )
     _report_limit(context, complete)
@@ -114,7 +112,6 @@ def write(
     language: str = "",
     roles: bool = False,
     report: Report | None = None,
-    hints: Set[str] | None = None,
     vocabularies: Loader | None = None,
 ) -> bool:
     """Adds the RDFa 1.1 of an HTML page that is already parsed; False = a limit cut it short.
@@ -124,7 +121,7 @@ def write(
     off because on the web they are hints for assistive technology, one for every tenth element. Cost: nothing
     on a page without RDFa, else in proportion to the annotated elements and their ancestors.
     """
-    numbers = sparse(elements, roles=roles, hints=hints)
+    numbers = sparse(elements, roles=roles)
     if not numbers:
         return True
     host = HOSTS["html5"]

@@ -1,8 +1,12 @@
-"""Where in the source the statements of RDFa are: the extraction again, with an eye on the elements."""
+"""Where in the source the statements of RDFa are.
+
+Tags that mention a name are found by a search. If the page has as many statements with that name, the first tag made
+the first statement, and so on. Otherwise the extraction is done again, with an eye on the elements.
+"""
 
 from __future__ import annotations
 
-from quadloom.syntaxes.html.start_tags import StartTag, tags_of
+from quadloom.syntaxes.html.start_tags import StartTag, tags_naming, tags_of
 from quadloom.syntaxes.iri import BaseIri
 from quadloom.syntaxes.microdata.places import value_place
 from quadloom.syntaxes.places import PlaceKind, SourcePlace, local_name, within
@@ -17,6 +21,8 @@ from quadloom.syntaxes.terms import TYPE
 
 _ATTRIBUTES = ("property", "typeof", "rel", "rev", "vocab", "about", "resource")
 _VALUES = (b"content=", b"datetime=", b"resource=", b"href=", b"src=")
+_NAMING = (b"property", b"rel", b"rev")
+_TYPE = (b"typeof",)
 
 
 class _TracedTriples(Triples):
@@ -45,7 +51,44 @@ class RdfaPlaces:
     """Places of statements in HTML. `blanks`: how many blank nodes the page had before its RDFa."""
 
     def __init__(self, context: Context, blanks: int) -> None:
+        self._context = context
+        self._blanks = blanks
         self._source = context.utf8
+        self._traced: _TracedPage | None = None
+
+    def find(self, subject: str, predicate: str, value: str, kind: PlaceKind) -> SourcePlace | None:
+        if kind in ("item", "type"):
+            tag = self._counted(f"{subject} {TYPE} {value}", f" {TYPE} {value}", local_name(value), _TYPE)
+            tag = tag or self._page().typed(subject)
+            return _typed(self._source, tag, value) if tag else None
+        name = local_name(predicate)
+        tag = self._counted(f"{subject} {predicate} {value}", f" {predicate} ", name, _NAMING)
+        tag = tag or self._page().stating(subject, predicate, value)
+        if tag is None:
+            return None
+        if kind == "property":
+            place = within(self._source, tag.start, tag.end, name, _NAMING)
+            return place or SourcePlace(tag.start, tag.end)
+        return value_place(self._source, tag, value, _VALUES)
+
+    def _counted(self, statement: str, part: str, name: str, attributes: tuple[bytes, ...]) -> StartTag | None:
+        """The tag of a statement, if there are as many tags with the name as statements with this part."""
+        tags = tags_naming(self._source, name, attributes) if name else []
+        if len(tags) < 2:
+            return tags[0] if tags else None
+        alike = [one for one in self._context.sink.statements() if part in one]
+        return tags[alike.index(statement)] if len(alike) == len(tags) and statement in alike else None
+
+    def _page(self) -> _TracedPage:
+        if self._traced is None:
+            self._traced = _TracedPage(self._context, self._blanks)
+        return self._traced
+
+
+class _TracedPage:
+    """The page's RDFa with the tag of every statement."""
+
+    def __init__(self, context: Context, blanks: int) -> None:
         elements = context.all_elements
         sink = Sink()
         sink.skip_blanks(blanks)
@@ -57,20 +100,13 @@ class RdfaPlaces:
         self._triples = processor.triples = _TracedTriples()
         walk_elements(elements, sparse(elements, roles=False), processor)
         processor.finish()
-        self._tags = tags_of(self._source, elements, elements.having(_ATTRIBUTES), frozenset(_ATTRIBUTES))
+        self._tags = tags_of(context.utf8, elements, elements.having(_ATTRIBUTES), frozenset(_ATTRIBUTES))
 
-    def find(self, subject: str, predicate: str, value: str, kind: PlaceKind) -> SourcePlace | None:
-        if kind in ("item", "type"):
-            tag = self._tags.get(self._triples.typed_by.get(subject, -1))
-            return _typed(self._source, tag, value) if tag else None
-        tag = self._tags.get(self._made_by(subject, predicate, value))
-        if tag is None:
-            return None
-        if kind == "property":
-            name = local_name(predicate)
-            attributes = (b"property", b"rel", b"rev")
-            return within(self._source, tag.start, tag.end, name, attributes) or SourcePlace(tag.start, tag.end)
-        return value_place(self._source, tag, value, _VALUES)
+    def typed(self, subject: str) -> StartTag | None:
+        return self._tags.get(self._triples.typed_by.get(subject, -1))
+
+    def stating(self, subject: str, predicate: str, value: str) -> StartTag | None:
+        return self._tags.get(self._made_by(subject, predicate, value))
 
     def _made_by(self, subject: str, predicate: str, value: str) -> int:
         made_by = self._triples.made_by
@@ -85,4 +121,4 @@ class RdfaPlaces:
 
 def _typed(source: bytes, tag: StartTag, term: str) -> SourcePlace:
     name = local_name(term)
-    return (within(source, tag.start, tag.end, name, (b"typeof",)) if name else None) or SourcePlace(tag.start, tag.end)
+    return (within(source, tag.start, tag.end, name, _TYPE) if name else None) or SourcePlace(tag.start, tag.end)

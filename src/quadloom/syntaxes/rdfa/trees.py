@@ -12,7 +12,7 @@ step 11). Both writers are loops over an explicit stack: pages with a hundred th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from lxml import etree
 from selectolax.lexbor import LexborNode
@@ -20,16 +20,9 @@ from selectolax.lexbor import LexborNode
 from quadloom.syntaxes.html.elements import Elements
 from quadloom.syntaxes.rdfa.hosts import XHTML
 from quadloom.syntaxes.rdfa.processing import Processor
-from quadloom.syntaxes.registry import signs_in
 from quadloom.syntaxes.terms import RDF
 
-_MAKERS = ("property", "typeof", "vocab", "rev", "role")
-
-
-# One pass over the bytes finds which makers a page can have at all: on most pages none, on many only the `property` of
-# OpenGraph. It costs 1.5 ns a byte for all together; a selector costs half of that for each attribute.
-HINTS: dict[str, bytes] = {name: rb"""(?i)[\s"'/]%b\s*=""" % name.encode() for name in _MAKERS}
-HINTS["rel"] = rb"""(?i)[\s"'/]rel\s*=\s*(?:"[^"]*|'[^']*|[^\s>"']*)(?:[:&]|license|describedby|role)"""
+_MAKERS = ("property", "typeof", "vocab", "rev")
 # Without a vocabulary these words and CURIEs are all that `rel` can say in HTML; `rel="nofollow"` says nothing.
 _SPEAKING = frozenset(("license", "describedby", "role"))
 _SUBJECTS = ("rel", "about", "resource", "href", "src")
@@ -40,21 +33,14 @@ _HANDED_DOWN = (
 )  # fmt: skip
 
 
-def sparse(elements: Elements, *, roles: bool, hints: Set[str] | None = None) -> list[int]:
-    """The elements that can make statements, in document order.
-
-    `hints` are names of `HINTS` whose patterns the page matches, if the caller knows them already.
-    """
-    if hints is None:
-        found = signs_in(elements.tree.raw_html, tuple(HINTS.values()))
-        hints = {name for name, pattern in HINTS.items() if pattern in found}
-    makers = [name for name in _MAKERS if name in hints and (roles or name != "role")]
-    if not makers and "rel" not in hints:
-        return []
-    if not hints.isdisjoint(("rel", "rev", "vocab")) and _is_waiting(elements):
+def sparse(elements: Elements, *, roles: bool) -> list[int]:
+    """The elements that can make statements, in document order."""
+    makers = (*_MAKERS, "role") if roles else _MAKERS
+    scopes = elements.having(("vocab",))
+    links = _links(elements, scopes)
+    if (links or scopes or elements.having(("rev",))) and _is_waiting(elements):
         return elements.having((*makers, *_SUBJECTS))
-    numbers = elements.having(tuple(makers)) if makers else []
-    links = _links(elements, "rel" in hints, "vocab" in hints)
+    numbers = elements.having(makers)
     return sorted({*numbers, *links}) if links else numbers
 
 
@@ -64,22 +50,19 @@ def _is_waiting(elements: Elements) -> bool:
     return any(href is None and src is None for href, src in elements.values(numbers, ("href", "src")))
 
 
-def _links(elements: Elements, speaking: bool, vocabulary: bool) -> list[int]:
-    """Elements whose `rel` can make statements: by its words, or because a vocabulary gives any word a meaning."""
-    if not speaking and not vocabulary:
-        return []
+def _links(elements: Elements, scopes: list[int]) -> list[int]:
+    """Elements whose `rel` can make statements: by its words, or because one of the `scopes`, elements with a
+    vocabulary, gives any word a meaning."""
     numbers = elements.having(("rel",))
     rows = zip(numbers, elements.values(numbers, ("rel",)), strict=True)
-    found = [number for number, (rel,) in rows if rel and _speaks(rel)] if speaking else []
-    if vocabulary:
-        scopes = elements.having(("vocab",))
-        all_of_them = sorted({*numbers, *scopes})
-        known = set(scopes)
-        below: list[bool] = []
-        for number, holder in zip(all_of_them, elements.nesting(all_of_them), strict=True):
-            below.append(number in known or (holder >= 0 and below[holder]))
-        wanted = set(numbers)
-        found += [number for number, is_below in zip(all_of_them, below, strict=True) if is_below and number in wanted]
+    found = [number for number, (rel,) in rows if rel and _speaks(rel)]
+    if scopes and numbers:
+        everything = sorted({*numbers, *scopes})
+        known, wanted = set(scopes), set(numbers)
+        in_scope: list[bool] = []
+        for number, holder in zip(everything, elements.nesting(everything), strict=True):
+            in_scope.append(number in known or (holder >= 0 and in_scope[holder]))
+        found += [number for number, inside in zip(everything, in_scope, strict=True) if inside and number in wanted]
     return found
 
 

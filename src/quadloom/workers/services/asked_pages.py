@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,9 +13,11 @@ from quadloom.model.event import EventKind
 from quadloom.model.service import InstanceLoad, ServiceAnswer, ServiceRequest
 from quadloom.process.channel import ProcessHeartbeat
 from quadloom.settings import Settings
+from quadloom.workers.messages import WorkerTask
 from quadloom.workers.services.balance import slots_of
-from quadloom.workers.services.service_process import ServiceProcess
-from quadloom.workers.worker_main import WorkerTask
+
+if TYPE_CHECKING:
+    from quadloom.workers.services.service_process import ServiceProcess
 
 _LEAST = 64  # pages that may wait, however few instances there are
 
@@ -64,6 +67,8 @@ class AskedPages:
         page = _AskedPage(task, len(requests))
         with self._lock:
             if self._process is None:
+                from quadloom.workers.services.service_process import ServiceProcess  # clients of all kinds
+
                 self._process = ServiceProcess(self._settings, self._answered, self._notice, self._failed)
             keys = [next(self._keys) for _ in requests]
             self._pages.update((key, page) for key in keys)

@@ -1,0 +1,57 @@
+"""What the owner and a transform worker say to each other. No parser is imported here: the owner never needs one."""
+
+from __future__ import annotations
+
+import msgspec
+
+from quadloom.model.page import Page
+from quadloom.model.service import ServiceAnswer, ServiceRequest
+from quadloom.model.visit import Visit
+from quadloom.phases.page_result import PageResult
+from quadloom.stores.protocols.archive import ArchiveRecord
+
+WORKER = "quadloom.workers.worker_main"  # the module that runs in a worker
+READY = "ready"  # the first message: imports are done, deadlines may count
+
+
+class WorkerTask(msgspec.Struct, frozen=True, array_like=True):
+    """A page to transform. `archive`: also encode its archive record, if the page allows that.
+
+    `forget` clears the memory of offered links: the scope has changed, so links refused before may count now.
+    `answers` of the services that were asked about the page; None = none was asked yet.
+    """
+
+    number: int
+    visit: Visit
+    page: Page
+    archive: bool = True
+    forget: bool = False
+    only_detect: bool = False  # the answer has the kind of document, and nothing else
+    answers: tuple[ServiceAnswer, ...] | None = None
+    strategies: tuple[str, ...] | None = None  # link strategies from this page on; None = as before
+
+
+class WorkerAnswer(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """The answer to the task of this number. `record` is None if the page must not be archived.
+
+    `notices`: what is wrong with the installation, such as a plug-in that cannot be loaded; with the first answer.
+    """
+
+    number: int
+    result: PageResult
+    record: ArchiveRecord | None
+    cpu_seconds: float
+    notices: tuple[str, ...] = ()
+
+
+class ServicesWanted(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """The page of this number is to be sent again, with the answers of these services."""
+
+    number: int
+    requests: tuple[ServiceRequest, ...]
+
+
+class WorkerMessage(msgspec.Struct, frozen=True, array_like=True):
+    """What a worker sends for each task."""
+
+    content: WorkerAnswer | ServicesWanted

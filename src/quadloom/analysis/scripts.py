@@ -84,25 +84,26 @@ def splittable(text: str) -> str:
         return text
     if _SOFT_HYPHEN in text:
         text = text.replace(_SOFT_HYPHEN, "")
-    leads = special_bytes(text)
+    encoded = text.encode("utf-8", "replace")
+    leads = encoded.translate(None, _PLAIN)
     if not leads:
         return text
     if len(leads) * _SPARSE > len(text):
         return _rewritten(text, leads)
     # Foreign names in a text of our own: a few, again and again.
-    new = _with_names_rewritten(text, leads)
+    new = _with_names_rewritten(text, encoded, leads)
     if new is None:  # most lines hold none
         new = "\n".join([line if line.isascii() else _rewritten_line(line) for line in text.split("\n")])
     return new if new != text else text
 
 
-def _with_names_rewritten(text: str, leads: bytes) -> str | None:
+def _with_names_rewritten(text: str, encoded: bytes, leads: bytes) -> str | None:
     """The text with each distinct run of foreign letters replaced: a fifth of the cost of a pass over its lines. None
     if that is not enough: too many runs, one within another, or a rule that looks beyond a run. Marks combine with a
     Latin letter before them, and a joiner is dropped only if its line has letters of a script that uses joiners."""
     if len(leads.translate(None, _COMPATIBILITY)) < len(leads) or any(joiner in text for joiner in _JOINERS):
         return None
-    runs = set(text.encode("utf-8", "replace").translate(_WITHOUT_ASCII).split())
+    runs = set(encoded.translate(_WITHOUT_ASCII).split())
     if len(runs) > _MOST_RUNS:
         return None
     together = b" ".join(runs)

@@ -8,7 +8,7 @@ import msgspec
 
 from quadloom.model.finding import Finding, PageAudit
 from quadloom.model.link import Link
-from quadloom.model.statements import NamedTriple, Triple, as_nquads
+from quadloom.model.quads import NamedTriple, Triple, as_nquads
 
 Kind = Literal[
     "html", "xhtml", "xml", "svg", "wsdl", "xsd", "rss", "atom", "jsonfeed", "opml", "sitemap", "sitemapindex",

@@ -110,17 +110,21 @@ def discoveries(
     site = site_of(host_of(transformed.url))
     lastmods, rhythms = dict(transformed.lastmods), dict(transformed.rhythms)
     everywhere = frozenset[LinkKind]().union(*(strategy.kinds for strategy in strategies if strategy.sites == "any"))
+    somewhere = [strategy for strategy in strategies if strategy.sites != "any"]
     found: list[Discovery] = []
     seen = {visit.key}
     for link, target in zip(transformed.links, leading_to, strict=True):
         if link.nofollow or target.key in seen:
             continue
-        if link.kind not in everywhere and not any(strategy.wanted(link, site) for strategy in strategies):
+        kind = link.kind
+        if kind not in everywhere and not (somewhere and any(one.wanted(link, site) for one in somewhere)):
             continue
         seen.add(target.key)
-        lastmod, rhythm = lastmods.get(link.target, 0.0), rhythms.get(link.target, 0.0)
+        depth = visit.depth if kind == "redirect" else visit.depth + 1
+        lastmod = lastmods.get(link.target, 0.0) if lastmods else 0.0
+        rhythm = rhythms.get(link.target, 0.0) if rhythms else 0.0
         # What a sitemap says of a page is worth reporting even for a known URL.
-        if is_news(target.fingerprint, _depth(link, visit)) or lastmod or rhythm:
+        if is_news(target.fingerprint, depth) or lastmod or rhythm:
             found.append(_discovery(link, target, visit, lastmod, rhythm))
     if own := rhythms.get(transformed.url, 0.0):
         target = LinkTarget(visit.key, visit.host, visit.fingerprint)

@@ -10,8 +10,7 @@ from typing import NamedTuple
 from quadloom.analysis.words import analyse_fields
 from quadloom.model.document import Transformed
 from quadloom.model.page import Page
-from quadloom.model.quads import Quads
-from quadloom.model.statements import NamedTriple, Triple
+from quadloom.model.quads import NamedTriple, Quads, Triple
 from quadloom.model.url import host_of, site_of
 from quadloom.stores.protocols.text import TextDocument
 from quadloom.syntaxes.rdf.blank_nodes import CanonicalLines, canonical
@@ -38,7 +37,7 @@ class PageStatements(NamedTuple):
     named: Sequence[NamedTriple]
 
 
-class PageGraph(NamedTuple):
+class IndexedGraph(NamedTuple):
     """The statements of a page as they are stored: as N-Quads, and in columns. `triples` still have blank nodes."""
 
     quads: Quads
@@ -46,7 +45,7 @@ class PageGraph(NamedTuple):
     triples: Sequence[Triple]
 
 
-def page_graph(transformed: Transformed, graph: str, links: str, schema_org: str = "as-written") -> PageGraph:
+def page_graph(transformed: Transformed, graph: str, links: str, schema_org: str = "as-written") -> IndexedGraph:
     """The page's graph: `page_statements` with blank nodes skolemised, lines sorted."""
     triples, named = page_statements(transformed, links, schema_org)
     if named:
@@ -54,7 +53,7 @@ def page_graph(transformed: Transformed, graph: str, links: str, schema_org: str
         triples = [*dict.fromkeys((*triples, *[one[:3] for one in named if one[3] == own]))]
         triples += [one[:3] for one in named if one[3] != own]
     stored = canonical(triples, graph)
-    return PageGraph(Quads.of(graph, stored.nquads), stored, triples)
+    return IndexedGraph(Quads.of(graph, stored.nquads), stored, triples)
 
 
 def page_statements(transformed: Transformed, links: str, schema_org: str = "as-written") -> PageStatements:
@@ -90,13 +89,17 @@ class SchemaSpelling:
     def triples(self, triples: Sequence[Triple]) -> Sequence[Triple]:
         """Each once, as before."""
         old, datatype = self._old, self._datatype
-        new = [
-            self.triple(one)
-            if one[1].startswith(old) or one[2].startswith(old) or (one[2][-1:] == ">" and datatype in one[2])
-            else one
-            for one in triples
+        concerned = [
+            number
+            for number, (_, predicate, obj) in enumerate(triples)
+            if predicate.startswith(old) or obj.startswith(old) or (obj[-1:] == ">" and datatype in obj)
         ]
-        return [*dict.fromkeys(new)]
+        if not concerned:
+            return triples
+        spelled = [*triples]
+        for number in concerned:
+            spelled[number] = self.triple(spelled[number])
+        return [*dict.fromkeys(spelled)]
 
     def triple(self, one: Triple) -> Triple:
         subject, predicate, obj = one
@@ -115,7 +118,7 @@ class IndexedText(NamedTuple):
 
 
 def text_document(
-    transformed: Transformed, page: Page, graph: PageGraph, most: int, schema_org: str = "as-written"
+    transformed: Transformed, page: Page, graph: IndexedGraph, most: int, schema_org: str = "as-written"
 ) -> IndexedText:
     """Words and facets of a page. `most`: characters of its literals."""
     host = host_of(page.final_url)

@@ -13,8 +13,8 @@ from quadloom.checks.page import NOTHING, PageChecks, check_page
 from quadloom.errors import QuadloomError, SyntaxInvalid
 from quadloom.model.document import PageFacts, Transformed
 from quadloom.model.link import Link
+from quadloom.model.quads import Triple
 from quadloom.model.service import ServiceAnswer
-from quadloom.model.statements import Triple
 from quadloom.phases.detect import Detected, detect_body
 from quadloom.phases.unpack import MAGIC, unpack
 from quadloom.settings import Settings

@@ -103,7 +103,7 @@ def _result(task: InspectTask, syntaxes: AssembledSyntaxes) -> InspectResult:
     from time import process_time
 
     from quadloom.model.page import Page
-    from quadloom.model.statements import as_nquads
+    from quadloom.model.quads import as_nquads
     from quadloom.phases.headers import with_header_links
     from quadloom.phases.index import page_statements
     from quadloom.phases.loaders import document_loader

@@ -30,7 +30,7 @@ from typing import NamedTuple
 from xxhash import xxh3_128_digest, xxh3_128_hexdigest
 
 from quadloom.errors import SyntaxInvalid
-from quadloom.model.statements import Triple
+from quadloom.model.quads import Triple
 from quadloom.syntaxes.terms import RDF, TYPE
 
 PREFIX = "urn:quadloom:blank:"

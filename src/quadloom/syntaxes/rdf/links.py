@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Literal
 
 from quadloom.model.link import Link, LinkKind
-from quadloom.model.statements import Triple
+from quadloom.model.quads import Triple
 from quadloom.model.url import MAX_LENGTH, resolve
 from quadloom.syntaxes.terms import RDFS, TYPE, iri, literal
 

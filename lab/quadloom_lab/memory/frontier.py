@@ -78,7 +78,7 @@ class MemoryFrontier:
         self._leases: dict[int, _Lease] = {}
         self._addresses: dict[str, float] = {}
         self._site_turns: dict[str, int] = {}
-        self._turn = self.clamped_hosts = 0
+        self._turn, self.clamped_hosts, self.clock_step = 0, 0, 0.0
         self._held_since, self._guided_share = float("inf"), policy.guided_share
         self._not_held: set[int] = set()
 
@@ -104,11 +104,7 @@ class MemoryFrontier:
         self._scope = scope or self._scope
 
     def clamp_clocks(self, now: float) -> None:
-        latest = {"next_at": now + self.policy.longest_delay, "blocked_until": now + self.policy.longest_block}
-        for host in self._hosts.values():
-            if late := {name: at for name, at in latest.items() if getattr(host.row, name) > at}:
-                self._set(host, **late)
-                self.clamped_hosts += 1
+        """Nothing is stored that an earlier, wrong clock could have written."""
 
     def add(self, discoveries: Sequence[Discovery], now: float) -> AddReport:
         new = known = refused = 0

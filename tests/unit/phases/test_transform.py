@@ -13,7 +13,7 @@ import quadloom
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.document import Transformed
 from quadloom.phases.transform import transform
-from quadloom.settings import CrawlSettings, LimitSettings, Settings, TransformSettings
+from quadloom.settings import CrawlSettings, IndexSettings, LimitSettings, Settings, TransformSettings
 from quadloom.syntaxes.installed import SYNTAXES
 from quadloom.syntaxes.registry import Context, Extractor
 
@@ -246,3 +246,13 @@ def test_a_file_of_data_is_titled_by_what_it_describes(body: str, title: str) ->
 def test_a_title_of_its_own_comes_first() -> None:
     page = b'<title>Own</title><script type="application/ld+json">{"@context":"https://schema.org","name":"thing"}</script>'
     assert transform(page, url="http://a.example/", content_type="text/html").title == "Own"
+
+
+def test_without_a_text_index_the_main_text_is_not_read() -> None:
+    page = b"<title>T</title><main><h1>Head</h1><p>Words <a href=/a>that</a> nobody looks for.</p></main>"
+    url = "https://e.example/"
+    whole = transform(page, url=url)
+    lean = transform(page, url=url, settings=Settings(index=IndexSettings(text=False)))
+    assert "nobody" in whole.text and whole.headings
+    assert not lean.text and not lean.headings
+    assert (lean.nquads, lean.links, lean.title) == (whole.nquads, whole.links, whole.title)

@@ -34,7 +34,8 @@ def read(context: Context) -> None:
     resolver = ReferenceResolver(context.base)
     read_head(context, resolver)
     read_links(context, resolver)
-    context.last_steps.append(read_text)
+    if context.settings.index.text:
+        context.last_steps.append(read_text)
     _state(context)
 
 

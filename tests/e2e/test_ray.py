@@ -22,8 +22,7 @@ from quadloom.cluster.ray_tasks import on_ray_tasks
 from quadloom.maintenance.bulk import BulkJob, TaskResult
 from quadloom.maintenance.verify import JOURNAL
 from quadloom.model.page import Page
-from quadloom.settings import Settings
-from quadloom.settings.tree import StoreSettings
+from quadloom.settings import Settings, StoreSettings
 from quadloom.stores.archive.warc_record import encode, file_header
 from quadloom.warehouse import Warehouse
 from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process

@@ -10,7 +10,7 @@ from quadloom.errors import SettingsError
 from quadloom.phases.extract import STRATEGIES
 from quadloom.settings import length_of
 from quadloom.settings.loading import LoadedSettings, Tree, load, shareable
-from quadloom.settings.tree import STRATEGY_NAMES
+from quadloom.settings.reading import STRATEGY_NAMES
 
 
 def loading(folder: Path, text: str) -> LoadedSettings:

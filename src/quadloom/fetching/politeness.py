@@ -23,7 +23,7 @@ from quadloom.model.outcome import HostPace
 from quadloom.model.page import Failure, FailureKind, Page
 from quadloom.model.url import host_matches
 from quadloom.settings import PolitenessSettings, Settings
-from quadloom.settings.tree import OWN_PER_SITE
+from quadloom.settings.reading import OWN_PER_SITE
 
 # The server's explicit wish outranks `max_backoff`, but a year 9999 must not lose the host for ever.
 MAX_RETRY_AFTER = 7 * 86400.0

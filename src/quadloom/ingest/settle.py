@@ -28,7 +28,7 @@ from quadloom.model.visit import Visit
 from quadloom.phases.extract import discovery
 from quadloom.phases.page_result import PageResult
 from quadloom.settings import Settings
-from quadloom.settings.tree import seconds
+from quadloom.settings.lengths import seconds
 
 _DENIED_KINDS = {"robots", "guard", "scope", "unwanted"}
 _DENIED_STATUS = {401, 403, 451}

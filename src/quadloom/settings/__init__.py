@@ -4,27 +4,19 @@ In: TOML files, the environment and flags (`loading.py`, the only module that re
 (`tree.py`), with the origin of each value. May import `errors` only.
 """
 
-from quadloom.settings.tree import (
+from quadloom.settings.data import (
     AuditSettings,
-    ClusterSettings,
-    CrawlSettings,
     FreshnessSettings,
-    GuardSettings,
     IndexSettings,
-    LimitSettings,
-    PolitenessSettings,
     ServiceSettings,
-    Settings,
-    SiteSettings,
-    StoreSettings,
     SubscriptionSettings,
     TopicSettings,
     TransformSettings,
-    WebSettings,
-    length_of,
-    seconds,
-    without_password,
 )
+from quadloom.settings.lengths import length_of, seconds
+from quadloom.settings.places import ClusterSettings, StoreSettings, WebSettings
+from quadloom.settings.reading import CrawlSettings, GuardSettings, LimitSettings, PolitenessSettings, SiteSettings
+from quadloom.settings.tree import Settings, without_password
 
 __all__ = [
     "AuditSettings",

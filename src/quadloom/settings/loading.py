@@ -21,17 +21,9 @@ from typing import Annotated, NamedTuple, TypeVar, get_args, get_origin, get_typ
 import msgspec
 
 from quadloom.errors import SettingsError, UsageError
-from quadloom.settings.tree import (
-    STRATEGY_NAMES,
-    CrawlSettings,
-    IndexSettings,
-    PolitenessSettings,
-    ServiceSettings,
-    Settings,
-    SiteSettings,
-    TopicSettings,
-    without_password,
-)
+from quadloom.settings.data import IndexSettings, ServiceSettings, TopicSettings
+from quadloom.settings.reading import STRATEGY_NAMES, CrawlSettings, PolitenessSettings, SiteSettings
+from quadloom.settings.tree import Settings, without_password
 
 PREFIX = "QUADLOOM_"
 

@@ -18,8 +18,7 @@ from quadloom.maintenance.bulk import BulkJob, TaskResult, in_processes
 from quadloom.maintenance.verify import JOURNAL
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.page import Failure, Page
-from quadloom.settings import Settings
-from quadloom.settings.tree import StoreSettings
+from quadloom.settings import Settings, StoreSettings
 from quadloom.stores.archive.warc_record import encode, file_header
 from quadloom.warehouse import Warehouse
 

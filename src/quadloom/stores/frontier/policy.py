@@ -18,7 +18,8 @@ from quadloom.model.outcome import READ_OUTCOMES, Outcome, Settlement
 from quadloom.model.url import host_matches
 from quadloom.model.visit import Visit
 from quadloom.settings import Settings
-from quadloom.settings.tree import OWN_PER_SITE, length_of
+from quadloom.settings.lengths import length_of
+from quadloom.settings.reading import OWN_PER_SITE
 from quadloom.stores.protocols.frontier import Explanation, ExplanationLine, FrontierStats, HostRow
 
 Order = Literal["breadth-first", "importance", "random"]

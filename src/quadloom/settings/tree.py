@@ -290,8 +290,12 @@ class IndexSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     ] = "http"
     only_data: Annotated[bool, _doc("archive and index only pages that carry structured data")] = False
     text: Annotated[bool, _doc("keep a full-text index")] = True
-    text_commit_pages: Annotated[int, _doc("commit quads and text after this many pages"), _FROM_1] = 2000
-    text_commit_seconds: Annotated[Seconds, _doc("… or after this many seconds"), _FROM_0] = 5.0
+    text_commit_pages: Annotated[
+        int, _doc("commit quads and text after this many pages; in a large store up to six times as many"), _FROM_1
+    ] = 2000
+    text_commit_seconds: Annotated[
+        Seconds, _doc("… or after this many seconds; in a large store up to six times as many"), _FROM_0
+    ] = 5.0
     schedule: Annotated[
         bool,
         _doc("store importance, usefulness, change rate and next visit of pages in the graph `urn:quadloom:pages`"),

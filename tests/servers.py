@@ -1,4 +1,5 @@
-"""Real servers for tests, on free loopback ports: a SPARQL 1.1 server (Oxigraph's) and an S3 server (moto's).
+"""Real servers for tests, on free loopback ports: a SPARQL 1.1 server (Oxigraph's), an S3 server (moto's), and a proxy
+that can be cut.
 
 Each is started at its first use and ended with the test process. Where one is not installed, the tests that need it
 say so and are skipped.
@@ -13,9 +14,10 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 import uuid
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
@@ -63,6 +65,60 @@ class Server:
             return True
         except (URLError, OSError):
             return False
+
+
+class CuttableProxy:
+    """A TCP proxy on loopback that can be cut: connections in progress end, new ones are refused, until `heal`."""
+
+    def __init__(self, target: int) -> None:
+        self._target = target
+        self.port = free_port()
+        self._lock = threading.Lock()
+        self._open: set[socket.socket] = set()
+        self._listener: socket.socket | None = None
+        self.heal()
+
+    def heal(self) -> None:
+        listener = socket.create_server(("127.0.0.1", self.port), reuse_port=False)
+        self._listener = listener
+        threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
+
+    def cut(self) -> None:
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            with suppress(OSError):
+                listener.shutdown(socket.SHUT_RDWR)
+            listener.close()
+        with self._lock:
+            ends, self._open = self._open, set()
+        for end in ends:
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def _accept(self, listener: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                near, _ = listener.accept()
+                try:
+                    far = socket.create_connection(("127.0.0.1", self._target))
+                except OSError:
+                    near.close()
+                    continue
+                with self._lock:
+                    self._open |= {near, far}
+                for source, sink in ((near, far), (far, near)):
+                    threading.Thread(target=self._forward, args=(source, sink), daemon=True).start()
+
+    def _forward(self, source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                sink.sendall(data)
+        for end in (source, sink):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+        with self._lock:
+            self._open.discard(source)
+        source.close()
 
 
 def free_port() -> int:

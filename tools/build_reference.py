@@ -134,7 +134,7 @@ def _described(command: App) -> list[str]:
     for argument in command.assemble_argument_collection(default_parameter=application().default_parameter):
         if argument.show:
             names = ", ".join(f"`{name}`" for name in _names(argument))
-            meaning = " ".join(meanings.get(argument.field_info.name, "").split())
+            meaning = " ".join((meanings.get(argument.field_info.name) or argument.parameter.help or "").split())
             rows.append(f"| {names} | {meaning} |")
     return [*lines, "", "| argument | meaning |", "|---|---|", *rows] if rows else lines
 

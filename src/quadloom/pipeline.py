@@ -34,7 +34,7 @@ from quadloom.phases.detect import detect, detect_body
 from quadloom.phases.extract import IsNews, LinkTarget, Strategy, discoveries, edges, targets
 from quadloom.phases.extract_queries import link_graph
 from quadloom.phases.headers import push_offer, with_header_links
-from quadloom.phases.index import IndexedText, page_quads, text_document
+from quadloom.phases.index import IndexedText, page_graph, text_document
 from quadloom.phases.page_result import PageResult, PhaseSeconds
 from quadloom.phases.transform import transform
 from quadloom.settings import LimitSettings, Settings
@@ -120,14 +120,14 @@ def _page_result(
     has_data = any(name not in _PAGE_WORDS for name, _ in facts.syntaxes)
     # Left out here and not by the writer, so that the page counts as indexed: nothing is what the indexes owe it.
     left_out = facts.noindex or (settings.index.only_data and not has_data)
-    quads = (
-        page_quads(transformed, page.final_url, settings.index.links, settings.index.schema_org)
-        if not left_out
-        else Quads.of(page.final_url, b"")
-    )
-    limits = settings.limits
-    wanted = settings.index.text and not left_out
-    indexed = text_document(transformed, page, quads, limits.literal_chars) if wanted else None
+    index, limits = settings.index, settings.limits
+    quads = Quads.of(page.final_url, b"")
+    indexed: IndexedText | None = None
+    if not left_out:
+        graph = page_graph(transformed, page.final_url, index.links, index.schema_org)
+        quads = graph.quads
+        if index.text:
+            indexed = text_document(transformed, page, graph, limits.literal_chars, index.schema_org)
     text = indexed.document if indexed is not None else None
     return PageResult(
         facts,

@@ -6,7 +6,6 @@ all of the crawler, so a command that only looks something up never imports this
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
@@ -22,8 +21,9 @@ from quadloom.errors import SettingsError, UsageError
 from quadloom.ingest.link_queries import check_strategies
 from quadloom.model.phase import Owed, PhaseName
 from quadloom.model.url import host_of
+from quadloom.process.clock import unix_time
 from quadloom.refresh.scheduler import RefreshScheduler
-from quadloom.settings import Settings, length_of
+from quadloom.settings import AuditSettings, Settings, length_of
 from quadloom.settings.loading import with_limits
 from quadloom.stores.stores import Stores
 from quadloom.subscriptions.notify import ChangeNotifier
@@ -95,6 +95,7 @@ class Runs:
                 hint="give --cluster postgresql://user@host:5432/database, or set stores.frontier",
             )
         check_strategies(self.settings)
+        _check_audit(self.settings)
         return self._member(self._session(self._stores, forever=forever, waits=True), notice)
 
     def topic(
@@ -112,7 +113,7 @@ class Runs:
             report = self._topic(settings, topic, seeds, options)
         if pause:
             budget = settings.topic.budget
-            watched = WatchedTopic(topic=topic, sites=seeds, every=pause, budget=budget, next_at=time.time() + pause)
+            watched = WatchedTopic(topic=topic, sites=seeds, every=pause, budget=budget, next_at=unix_time() + pause)
             watch(self._stores.catalog, watched)
         return report
 
@@ -128,6 +129,7 @@ class Runs:
     ) -> RunningCrawl:
         settings = replace(self.settings, crawl=with_limits(self.settings.crawl, limits))
         check_strategies(settings)
+        _check_audit(settings)
         self.settings = settings
         if "fetch" in stores.phases:  # only the process that owns the queue applies the scope to it
             self._scope.configure(settings.crawl)
@@ -190,3 +192,13 @@ class Runs:
         hosts = [*(seed.host for seed in seeds), *settings.topic.third_parties, *services]
         wanted = shards_of(hosts if settings.crawl.scope != "any" else ["*"])
         return borrowed(self._stores.shards, wanted, settings.cluster.heartbeat)
+
+
+def _check_audit(settings: Settings) -> None:
+    """Raises `SettingsError` for a vocabulary or profile of the user that cannot be read. The bundled ones are only
+    needed by the workers."""
+    audit = settings.audit
+    if audit.vocabularies or audit.profiles != AuditSettings().profiles:
+        from quadloom.checks.page import check_audit_settings
+
+        check_audit_settings(audit)

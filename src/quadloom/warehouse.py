@@ -9,7 +9,6 @@ the scheduler's mathematics and a crawler (.9 of 1.1 s).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
@@ -22,6 +21,7 @@ from quadloom.errors import StoreError, UsageError
 from quadloom.ingest.failpoints import Failpoints
 from quadloom.maintenance.lost_database import refuse_lost_database
 from quadloom.model.phase import ALL_PHASES, PhaseName
+from quadloom.process.clock import unix_time
 from quadloom.process.durable import make_folder
 from quadloom.scheduling.scope import Scope
 from quadloom.settings import Settings
@@ -36,9 +36,11 @@ if TYPE_CHECKING:
     from quadloom.asking.sparql.service import QueryResult
     from quadloom.asking.things.library import Things
     from quadloom.cluster.member import ClusterMember
+    from quadloom.crawl.recovery import RecoveryReport
     from quadloom.crawl.requests import CrawlRequests
     from quadloom.crawl.session import RunningCrawl
     from quadloom.maintenance.maintenance import Maintenance
+    from quadloom.model.event import EventKind
     from quadloom.runs import Runs
     from quadloom.subscriptions.service import Subscriptions
     from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport
@@ -113,6 +115,26 @@ class Warehouse:
         from quadloom.fetching.replay import without_pauses
 
         return cls(path, without_pauses(settings), writable=True, repairing=repairing, phases=phases)
+
+    @classmethod
+    def recover(
+        cls,
+        path: str | Path,
+        *,
+        settings: Settings | None = None,
+        progress: Callable[[int], None] = lambda _records: None,
+        notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
+    ) -> RecoveryReport:
+        """Recover a warehouse whose database is lost or damaged, from its archive; see `quadloom.crawl.recovery`.
+        `progress` receives how many records were read, `notice` what a person should see.
+
+        Raises `UsageError` if the database is whole, and `StoreError` if the archive has no page."""
+        from quadloom.crawl.recovery import recover
+
+        settings = settings or Settings()
+        report = recover(Path(path), settings, progress=progress, notice=notice)
+        cls.repair(path, settings=settings).close()  # which puts the new indexes in their place
+        return report
 
     @classmethod
     def repair(cls, path: str | Path, *, settings: Settings | None = None) -> Warehouse:
@@ -292,7 +314,7 @@ class Warehouse:
             self.path,
             self.settings,
             self._read_scope,
-            time.time(),
+            unix_time(),
             writable=self._writable,
             repairing=self._repairing,
             phases=self._phases,

@@ -6,8 +6,10 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from _pytest.mark import ParameterSet
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 
 from quadloom.errors import SyntaxInvalid
@@ -27,7 +29,7 @@ LEAST_CASES = {"toRdf": 338, "html": 33, "remote-doc": 18}
 pytestmark = pytest.mark.skipif(not SUITE.is_dir(), reason="the JSON-LD suite is not at ../shared/suites/json-ld")
 
 
-def cases(manifest: str) -> list[object]:
+def cases(manifest: str) -> list[ParameterSet]:
     path = SUITE / f"{manifest}-manifest.jsonld"
     if not path.is_file():
         return []
@@ -54,7 +56,7 @@ def canonical(nquads: bytes) -> str:
     return "\n".join(sorted(str(quad) for quad in dataset))
 
 
-def run(case: dict, content_type: str) -> bytes:
+def run(case: dict[str, Any], content_type: str) -> bytes:
     option = case.get("option", {})
     context = option.get("expandContext")
     return jsonld.extract(
@@ -70,7 +72,7 @@ def run(case: dict, content_type: str) -> bytes:
     )
 
 
-def check(case: dict, produce: Callable[[], bytes]) -> None:
+def check(case: dict[str, Any], produce: Callable[[], bytes]) -> None:
     if "expectErrorCode" in case:
         with pytest.raises(SyntaxInvalid) as caught:
             produce()
@@ -91,17 +93,17 @@ def test_the_suite_is_there(manifest: str) -> None:
 
 
 @pytest.mark.parametrize("case", cases("toRdf"))
-def test_to_rdf(case: dict) -> None:
+def test_to_rdf(case: dict[str, Any]) -> None:
     check(case, lambda: run(case, "application/ld+json"))
 
 
 @pytest.mark.parametrize("case", cases("html"))
-def test_html(case: dict) -> None:
+def test_html(case: dict[str, Any]) -> None:
     check(case, lambda: run(case, "text/html"))
 
 
 @pytest.mark.parametrize("case", cases("remote-doc"))
-def test_remote_document(case: dict) -> None:
+def test_remote_document(case: dict[str, Any]) -> None:
     option = case.get("option", {})
     links = option.get("httpLink", ())
     start = BASE + case["input"]

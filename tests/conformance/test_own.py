@@ -19,12 +19,12 @@ from quadloom.syntaxes.rdf import files
 OWN = Path(__file__).parent / "own"
 CASES = sorted(path for path in OWN.glob("*/*") if ".expected." not in path.name)
 COUNTS = {
-    "jsonld": 4,
-    "microdata": 1,
-    "microformats": 2,
+    "jsonld": 10,
+    "microdata": 4,
+    "microformats": 7,
     "nquads": 2,
     "ntriples": 3,
-    "rdfa": 2,
+    "rdfa": 7,
     "rdfxml": 2,
     "trig": 2,
     "turtle": 4,

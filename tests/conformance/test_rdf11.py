@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from _pytest.mark import ParameterSet
-from pyoxigraph import CanonicalizationAlgorithm, Dataset, NamedNode, RdfFormat, Store
+from pyoxigraph import BlankNode, CanonicalizationAlgorithm, Dataset, Literal, NamedNode, RdfFormat, Store
 from pyoxigraph import parse as reference_parse
 
 from quadloom.errors import SyntaxInvalid
@@ -29,6 +29,11 @@ LEAST_CASES = {"ntriples": 70, "nquads": 87, "turtle": 313, "trig": 356, "rdfxml
 pytestmark = pytest.mark.skipif(not SUITE.is_dir(), reason="the RDF suites are not at ../shared/suites/rdf11")
 
 
+def name(term: object) -> str:
+    assert isinstance(term, NamedNode | BlankNode | Literal)
+    return term.value
+
+
 def cases() -> list[ParameterSet]:
     found: list[ParameterSet] = []
     for folder, kind in FOLDERS.items():
@@ -37,22 +42,22 @@ def cases() -> list[ParameterSet]:
             continue
         store = Store()
         store.load(manifest.read_bytes(), RdfFormat.TURTLE, base_iri=manifest.as_uri())
-        bases = [q.object.value for q in store.quads_for_pattern(None, NamedNode(MANIFEST + "assumedTestBase"), None)]
+        bases = [name(q.object) for q in store.quads_for_pattern(None, NamedNode(MANIFEST + "assumedTestBase"), None)]
         for quad in store.quads_for_pattern(None, NamedNode(MANIFEST + "action"), None):
-            action = Path(quad.object.value.removeprefix("file://"))
+            action = Path(name(quad.object).removeprefix("file://"))
             if not action.is_file():
                 continue
             results = [
-                q.object.value for q in store.quads_for_pattern(quad.subject, NamedNode(MANIFEST + "result"), None)
+                name(q.object) for q in store.quads_for_pattern(quad.subject, NamedNode(MANIFEST + "result"), None)
             ]
             result = Path(results[0].removeprefix("file://")) if results else None
             types = [
-                q.object.value for q in store.quads_for_pattern(quad.subject, None, None) if "type" in q.predicate.value
+                name(q.object) for q in store.quads_for_pattern(quad.subject, None, None) if "type" in q.predicate.value
             ]
             url = (bases[0] if bases else "http://example.org/") + action.relative_to(manifest.parent).as_posix()
-            negative = any("Negative" in name for name in types)
-            name = f"{kind}-{quad.subject.value.rpartition('#')[2]}"
-            found.append(pytest.param(kind, action, url, result, negative, id=name))
+            negative = any("Negative" in one for one in types)
+            title = f"{kind}-{name(quad.subject).rpartition('#')[2]}"
+            found.append(pytest.param(kind, action, url, result, negative, id=title))
     return sorted(found, key=lambda param: str(param.id))
 
 

@@ -13,11 +13,9 @@ from contract_backends import (
     STATES,
     TEXT_INDEXES,
     Files,
-    MemoryShelf,
     Place,
-    PostgresShelf,
+    Shelf,
     State,
-    TantivyShelf,
 )
 
 from quadloom.stores.memory_bus import MemoryBus
@@ -53,7 +51,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
 
 
 @pytest.fixture(params=TEXT_INDEXES)
-def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryShelf | TantivyShelf | PostgresShelf]:
+def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shelf]:
     made = TEXT_INDEXES[request.param](tmp_path)
     yield made
     made.text.close()

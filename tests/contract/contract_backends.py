@@ -34,6 +34,7 @@ from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.protocols.text import TextIndex
 from quadloom.stores.quads.memory import MemoryQuads
 from quadloom.stores.quads.oxigraph import OxigraphQuads
+from quadloom.stores.quads.sharded import ShardedQuads
 from quadloom.stores.quads.sparql import SparqlQuads
 from quadloom.stores.quads.sparql_client import SparqlClient, SparqlServer
 from quadloom.stores.shards import SHARDS
@@ -42,6 +43,7 @@ from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.frontier import SqliteFrontier
 from quadloom.stores.sqlite.outbox import SqliteOutbox
 from quadloom.stores.sqlite.schema import SCHEMA
+from quadloom.stores.text.sharded import ShardedText
 from quadloom.stores.text.tantivy import TantivyText
 from quadloom_lab.memory.archive import MemoryArchive
 from quadloom_lab.memory.catalog import MemoryCatalog
@@ -275,13 +277,35 @@ class UnionSparqlPlace(SparqlPlace):
         return SparqlServer(query=f"{url}/query", update=f"{url}/update", graph_store=f"{url}/store")
 
 
-Place = MemoryPlace | OxigraphPlace | SparqlPlace
+class ShardedPlace:
+    """Three servers, each with a part of the pages."""
+
+    OPTIONS = ((), ("--union-default-graph",), ("--cors",))  # tests share servers by their options
+
+    def __init__(self, directory: Path) -> None:
+        self._servers = []
+        for options in self.OPTIONS:
+            url = shared_sparql_server(*options).url
+            server = SparqlServer(query=f"{url}/query", update=f"{url}/update", union="union-default-graph=true")
+            with closing(SparqlClient(server)) as client:
+                client.update("DROP ALL")
+            self._servers.append(server)
+        self.quads: QuadStore = ShardedQuads(self._servers)
+
+    def reopen(self) -> QuadStore:
+        self.quads.close()
+        self.quads = ShardedQuads(self._servers)
+        return self.quads
+
+
+Place = MemoryPlace | OxigraphPlace | SparqlPlace | ShardedPlace
 
 QUAD_STORES = {
     "memory": MemoryPlace,
     "oxigraph": OxigraphPlace,
     "sparql": SparqlPlace,
     "sparql-union": UnionSparqlPlace,
+    "sparql-shards": ShardedPlace,
 }
 
 
@@ -293,6 +317,17 @@ class TantivyShelf:
     def reopen(self) -> TextIndex:
         self.text.close()
         self.text = TantivyText(self._path)
+        return self.text
+
+
+class ShardedShelf:
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / "shared"
+        self.text: TextIndex = ShardedText(self._path)
+
+    def reopen(self) -> TextIndex:
+        self.text.close()
+        self.text = ShardedText(self._path)
         return self.text
 
 
@@ -316,8 +351,11 @@ class PostgresShelf:
         return self.text
 
 
+Shelf = MemoryShelf | TantivyShelf | ShardedShelf | PostgresShelf
+
 TEXT_INDEXES = {
     "memory": MemoryShelf,
     "tantivy": TantivyShelf,
+    "tantivy+shards": ShardedShelf,
     "postgresql": PostgresShelf,
 }

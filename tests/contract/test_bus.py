@@ -20,12 +20,12 @@ def test_followers_get_what_is_kept_and_then_what_comes(bus: MemoryBus | Postgre
     got: list[int] = []
     reader = threading.Thread(target=lambda: got.extend(e.id for e in bus.follow(after=2)))
     reader.start()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while got != [3, 4, 5] and time.monotonic() < deadline:
         time.sleep(0.005)
     bus.publish(event(6))
     bus.close()
-    reader.join(timeout=5)
+    reader.join(timeout=60)
     assert got == [3, 4, 5, 6]
 
 

@@ -10,11 +10,12 @@ from itertools import pairwise
 import pytest
 from contract_backends import State
 from contract_records import found, links, settlement
+from msgspec.structs import replace
 
 from quadloom.model.outcome import HostPace, Outcome
 from quadloom.model.visit import Visit
 from quadloom.stores.frontier.policy import FrontierPolicy, HostException
-from quadloom.stores.protocols.frontier import FIRST_PLACE, AddReport, Frontier, HostRow, Place, ScheduledPage
+from quadloom.stores.protocols.frontier import FIRST_PLACE, AddReport, Frontier, HostRow, Place, Quota, ScheduledPage
 
 FREE = FrontierPolicy(delay=0.0, ip_delay=0.0, per_site=1000)
 
@@ -372,6 +373,34 @@ def test_new_scores_move_unread_urls(state: State) -> None:
     assert frontier.stats(0.2).queued == 0
 
 
+@pytest.mark.parametrize("by_quota", [False, True])
+def test_a_share_of_first_reads_goes_by_importance(state: State, by_quota: bool) -> None:
+    """More URLs than a host's buffer holds; the deeper, the higher their scores. Requests and seeds stay first."""
+    frontier = state.open(replace(FREE, guided_share=0.25), 0.0)
+    offered = [replace(found(f"http://a.example/{n}", depth=n // 10 + 1), score=float(n)) for n in range(200)]
+    frontier.add(offered, 0.0)
+    seed = replace(found("http://a.example/seed", depth=0, priority=1), score=0.0)
+    frontier.add([seed], 0.0)
+
+    def read(count: int, now: float) -> list[Visit]:
+        quota = Quota(refresh=999, suspects=999, pages=999) if by_quota else None
+        visits = frontier.lease(count, now, quota=quota)
+        frontier.settle([settlement(visit) for visit in visits], now)
+        return visits
+
+    assert any(visit.key == seed.key for visit in read(2, 0.1))
+    first = read(40, 0.2)
+    guided = sorted((visit.score for visit in first if visit.score >= 100), reverse=True)
+    assert guided == [float(score) for score in range(199, 199 - len(guided), -1)] and 9 <= len(guided) <= 11
+    assert {visit.depth for visit in first if visit.score < 100} <= {1, 2, 3, 4}
+    frontier.guide(0.0)
+    assert max(visit.score for visit in read(20, 0.3)) < 100
+    frontier.guide(1.0)
+    assert min(visit.score for visit in read(20, 0.4)) > 150
+    rest = read(400, 0.5)
+    assert len({visit.key for visit in rest}) == 201 - 82 and not read(10, 0.6), "each once"
+
+
 def test_a_listing_is_not_read_in_its_own_order(state: State) -> None:
     frontier = state.open(FREE, 0.0)
     offered = links("a.example", 40)
@@ -573,6 +602,9 @@ def test_explain_names_state_and_rule(state: State) -> None:
     waiting = frontier.explain(visit.key, 10.0)
     assert waiting is not None
     assert (waiting.state, {a: b for a, b, _ in waiting.lines}["due in"]) == ("waiting", "50.0 s")
+    late = frontier.explain(visit.key, 90.0)
+    assert late is not None and "due in" not in {line.what for line in late.lines}
+    assert {a: b for a, b, _ in late.lines}["due"] == "now, since 30.0 s"
     other = next(d for d in links("a.example", 2) if d.key != visit.key)
     queued = frontier.explain(other.key, 1.0)
     assert queued is not None

@@ -6,9 +6,9 @@ import json
 from itertools import pairwise, product
 
 import pytest
-from contract_backends import Place
+from contract_backends import Place, ShardedPlace
 
-from quadloom.errors import QuerySyntaxError
+from quadloom.errors import QueryRefused, QuerySyntaxError
 from quadloom.model.quads import Quads, line_fingerprints
 from quadloom.stores.protocols.quads import Difference
 
@@ -95,6 +95,11 @@ def test_all_sixteen_patterns(place: Place) -> None:
 def test_query_sees_the_union_of_all_graphs(place: Place) -> None:
     place.quads.replace(quads(G, A))
     place.quads.replace(quads(H, line(H, "http://a.example/#x", '"more"', "http://schema.org/text")))
+    if isinstance(place, ShardedPlace):  # no server has all graphs
+        with pytest.raises(QueryRefused, match="several servers") as refused:
+            place.quads.query("ASK {}")
+        assert "quadloom lake query" in refused.value.hint
+        return
     answer = json.loads(
         place.quads.query("SELECT ?n ?t { ?x <http://schema.org/name> ?n ; <http://schema.org/text> ?t }")
     )
@@ -103,6 +108,13 @@ def test_query_sees_the_union_of_all_graphs(place: Place) -> None:
     assert place.quads.query("CONSTRUCT { ?s <x:p> ?o } { ?s <http://schema.org/text> ?o }").count(b"\n") == 1
     with pytest.raises(QuerySyntaxError):
         place.quads.query("SELECT nonsense")
+
+
+def test_counts_within_graphs_can_be_added_over_the_parts(place: Place) -> None:
+    place.quads.replace(quads(G, A, B))
+    place.quads.replace(quads(H, line(H, "http://a.example/#x", '"one"')))
+    answers = place.quads.parts("SELECT (COUNT(*) AS ?n) { GRAPH ?g { ?s ?p ?o } }")
+    assert sum(int(json.loads(answer)["results"]["bindings"][0]["n"]["value"]) for answer in answers) == 3
 
 
 def test_replacements_survive_reopening(place: Place) -> None:

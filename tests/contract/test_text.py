@@ -5,11 +5,10 @@ from __future__ import annotations
 import random
 
 import pytest
-from contract_backends import MemoryShelf, PostgresShelf, TantivyShelf
+from contract_backends import Shelf
 
 from quadloom.stores.protocols.text import SearchRequest, TextDocument, TextIndex
 
-Shelf = MemoryShelf | TantivyShelf | PostgresShelf
 YEAR = 31_556_952.0
 EVENT, PERSON = "http://schema.org/Event", "http://xmlns.com/foaf/0.1/Person"
 
@@ -139,9 +138,29 @@ def test_what_became_of_the_words_is_told(index: TextIndex) -> None:
     assert not index.search(SearchRequest(text="jazz")).most_words
 
 
+def test_words_may_be_written_together_or_apart(index: TextIndex) -> None:
+    lighthouse, cloud = TextDocument(id="http://c.example/", title="The lighthouse"), "http://d.example/"
+    index.put(
+        [lighthouse, TextDocument(id=cloud, title="A word cloud"), TextDocument(id="http://e.example/", body="words")]
+    )
+    index.commit()
+    assert ids(index, "light house") == ["c.example/"]
+    assert ids(index, '"light house"') == ids(index, "light house", exact=True) == []
+    apart = index.search(SearchRequest(text="wordcloud"))
+    assert [hit.id for hit in apart.hits] == [cloud]
+    assert [(item.asked, item.used) for item in apart.corrections] == [("wordcloud", "word cloud")]
+
+
+def test_pages_with_most_of_the_words_are_told_only_if_there_are_any(index: TextIndex) -> None:
+    index.put([TextDocument(id="http://c.example/", title="二维码", body="生成二维码的工具", language="zh")])
+    index.commit()
+    answer = index.search(SearchRequest(text="二维码"))
+    assert answer.total == 1 and not answer.most_words
+
+
 def test_a_site_with_a_port_is_found_without_it(index: TextIndex) -> None:
-    where = {"site": "127.0.0.12:8080", "host": "127.0.0.12:8080"}
-    index.put([TextDocument(id="http://127.0.0.12:8080/", title="Port", **where)])
+    place = "127.0.0.12:8080"
+    index.put([TextDocument(id=f"http://{place}/", title="Port", site=place, host=place)])
     index.commit()
     for name in ("127.0.0.12", "127.0.0.12:8080"):
         assert ids(index, sites=(name,)) == ids(index, f"host:{name}") == ["127.0.0.12:8080/"]

@@ -3,13 +3,13 @@ and by the shared tables."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -68,12 +68,12 @@ class Cluster:
     def said(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text(encoding="utf-8", errors="replace")
 
-    def tell(self, *arguments: str) -> dict[str, object]:
+    def tell(self, *arguments: str) -> dict[str, Any]:
         return finish(self.folder / "desk", self.config, "--json", *arguments)
 
     def rows(self, statement: str) -> list[tuple[object, ...]]:
         with psycopg.connect(self.url, autocommit=True) as connection:
-            return connection.execute(statement).fetchall()  # type: ignore[arg-type]
+            return connection.execute(statement).fetchall()
 
     def owners(self) -> dict[str, int]:
         """Shards by worker, those alive only."""
@@ -188,7 +188,7 @@ def test_a_crawl_on_a_shared_database_ends_by_itself_and_everybody_can_look(tmp_
         assert "PostgreSQL" in checked.stdout and "0 workers" in checked.stdout
         status = cluster.tell("status")
         assert status["documents"] == cluster.rows("SELECT count(*) FROM page WHERE status = 200")[0][0]
-        assert report["pages"] >= status["documents"]
+        assert int(str(report["pages"])) >= int(str(status["documents"]))
         rebuilt = finish(tmp_path / "desk", cluster.config, "--json", "rebuild")
         assert rebuilt["pages"], "all quads can be made anew on any machine"
 
@@ -250,30 +250,6 @@ def test_workers_share_a_bucket_and_a_sparql_server(tmp_path: Path) -> None:
             if process.poll() is None:
                 kill_group(process)
         sparql.stop()
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-def test_ray_places_workers_and_restarts_them(tmp_path: Path) -> None:
-    pytest.importorskip("ray", reason="needs ray: pip install quadloom[ray]")
-    with serve_in_process(FakeWeb(WEB), log=tmp_path / "requests.jsonl") as serving:
-        cluster = Cluster(tmp_path, serving, delay=0.1)
-        driver = start(
-            tmp_path / "desk", cluster.config, "--json", "crawl", "--ray", "local", "--ray-workers", "2",
-            *serving.web.homes,
-        )  # fmt: skip
-        try:
-            cluster.wait_for_requests(60)
-            cluster.wait("two workers", lambda: cluster.shared_by(2))
-            os.kill(int((tmp_path / "desk/ray-0/lock").read_text()), signal.SIGKILL)
-            output, told = driver.communicate(timeout=200)
-        finally:
-            if driver.poll() is None:
-                kill_group(driver)
-        assert driver.returncode == 0, told.decode()[-3000:]
-        assert json.loads(output.splitlines()[-1])["workers"] == 2
-        assert must_be_read(serving) <= set(requests(serving))
-        assert cluster.left() == 0
 
 
 def _found(cluster: Cluster) -> set[str]:

@@ -34,6 +34,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     sparql = sparql_server()
     with serve_in_process(FakeWeb(WEB), log=folder / "requests.jsonl") as serving:
         made = Cluster(folder, serving, delay=0.1, quads=f"sparql+{sparql.url}")
+        with made.config.open("a", encoding="utf-8") as config:
+            config.write('[index]\nretention = "1d"\n[transform]\nschemas = "schemas"\n')
         worker = made.worker("one")
         try:
             made.tell("seeds", "add", *serving.web.homes)
@@ -72,12 +74,14 @@ def test_all_commands(cluster: Cluster, tmp_path: Path, capfd: pytest.CaptureFix
         ("inspect", page), ("export", str(dump)), ("export", str(warc)), ("verify",), ("refresh", page),
         ("scope", "add", "--exclude", "*/never/*"), ("scope", "remove", "--exclude", "*/never/*"),
         ("pause", "--all-workers"), ("resume", "--all-workers"), ("freshness", "--all-workers"),
-        ("strategies", "--all-workers"),
+        ("strategies", "--all-workers"), ("report", "-o", str(tmp_path / "report.html")), ("schemas", "list"),
+        ("lake", "sync"), ("lake", "query", "SELECT count(*) FROM quads"), ("prune", "--dry-run"),
     ):  # fmt: skip
         does(*arguments)
     does("table", stats["classes"][0][0])
     does("topic", "shops", "lamp", "--seeds", str(seeds), "--budget", "30")
     cluster.wait("the worker has its shards again", lambda: set(cluster.owners().values()) == {256})
+    does("prune", code=7)
     does("rebuild", code=7)
     does("import", str(warc), code=7)
     # After that.
@@ -85,7 +89,7 @@ def test_all_commands(cluster: Cluster, tmp_path: Path, capfd: pytest.CaptureFix
     cluster.wait("no worker", lambda: not cluster.owners())
     assert json.loads(does("status"))["running"] is False
     for arguments in (
-        ("rebuild",), ("import", str(warc)), ("prune", "--dry-run"), ("fetch",), ("detect",), ("transform",),
+        ("rebuild",), ("import", str(warc)), ("prune",), ("fetch",), ("detect",), ("transform",),
         ("index",), ("extract",), ("crawl", page), ("verify",),
     ):  # fmt: skip
         does(*arguments)

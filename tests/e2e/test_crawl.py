@@ -56,6 +56,17 @@ def test_the_limit_of_pages_is_kept_and_a_later_crawl_goes_on(tmp_path: Path, se
     assert max(RequestLog(serving.log_path).count_by_url().values()) <= 2
 
 
+def _requests_at_rest(serving: FakeWebServer) -> int:
+    """The number of requests once none came for a second: five times the pause between two to one host."""
+    until = time.monotonic() + 60
+    before, after = -1, serving.load().requests
+    while before != after:
+        assert time.monotonic() < until, "requests do not cease"
+        time.sleep(1.0)
+        before, after = after, serving.load().requests
+    return after
+
+
 def test_control_from_another_process(tmp_path: Path, serving: FakeWebServer) -> None:
     config = _config(tmp_path, serving, delay=0.2)
     warehouse = tmp_path / "w"
@@ -66,10 +77,7 @@ def test_control_from_another_process(tmp_path: Path, serving: FakeWebServer) ->
         assert status["running"] is True
         assert isinstance(status["rates"], dict) and status["rates"]
         _told(warehouse, config, "pause")
-        time.sleep(1.5)
-        quiet = serving.load().requests
-        time.sleep(1.0)
-        assert serving.load().requests == quiet
+        quiet = _requests_at_rest(serving)
         assert finish(warehouse, config, "status", "--json")["state"] == "paused"
         _told(warehouse, config, "resume")
         assert wait_for_requests(serving, quiet + 5, process)

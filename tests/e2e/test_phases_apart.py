@@ -6,7 +6,7 @@ import random
 import sqlite3
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.timeout(300)
 class Held(NamedTuple):
     """What a warehouse holds after a crawl, without anything that depends on the order of visits."""
 
-    pages: dict[str, tuple[object, ...]]
+    pages: Mapping[str, tuple[object, ...]]
     graphs: dict[str, frozenset[str]]
     documents: frozenset[str]
     urls: dict[str, int]

@@ -6,6 +6,7 @@ with its time, so that a test judges what a server would have seen.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -18,8 +19,12 @@ from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
 from quadloom.model.page import Failure
 from quadloom.model.url import canonical, fingerprint, host_of
 from quadloom.model.visit import Visit
+from quadloom.model.wire import decode, encode
 from quadloom.ranking.ranker import PageRanker
 from quadloom.refresh.scheduler import RefreshScheduler
+from quadloom.scheduling.change_rate import ChangeRate, Prior
+from quadloom.scheduling.page_row import PageScheduleRow
+from quadloom.scheduling.scope import KEPT_DEPTH
 from quadloom.settings import Settings
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.quads.memory import MemoryQuads
@@ -58,11 +63,20 @@ def link(url: str, depth: int = 1, kind: LinkKind = "plain", priority: int = 3, 
 
 
 class SimulatedCrawl:
-    """`step`: simulated seconds from one look at the frontier to the next."""
+    """`step`: simulated seconds from one look at the frontier to the next. `rate_of`: changes per second of a URL, if
+    the schedule is to know them and not to learn them."""
 
     def __init__(
-        self, folder: Path, settings: Settings, web: Web, *, step: float = 0.1, ranker: PageRanker | None = None
+        self,
+        folder: Path,
+        settings: Settings,
+        web: Web,
+        *,
+        step: float = 0.1,
+        ranker: PageRanker | None = None,
+        rate_of: Callable[[str], float] | None = None,
     ) -> None:
+        self._rate_of = rate_of
         self._settings = settings
         self._web = web
         self._step = step
@@ -83,7 +97,7 @@ class SimulatedCrawl:
 
     def find(self, urls: Sequence[str]) -> None:
         """URLs that some page links to."""
-        self.frontier.add([link(url) for url in urls], self.now)
+        self.frontier.add(self.scheduler.predictor.prioritize(tuple(map(link, urls)), from_data=False), self.now)
 
     def run(self, seconds: float) -> None:
         end = self.now + seconds
@@ -92,6 +106,14 @@ class SimulatedCrawl:
             if visits:
                 self._settle([self._visited(visit) for visit in visits])
             self.now += self._step
+
+    def take(self, urls: Sequence[str]) -> None:
+        """Pages that a topical crawl has read, outside of the queue."""
+        visits = [
+            Visit(url, canonical(url), host_of(url), fingerprint(canonical(url)), KEPT_DEPTH, kind="result", priority=2)
+            for url in urls
+        ]
+        self._settle([self._visited(visit) for visit in visits])
 
     def row(self, url: str) -> PageRow:
         row = self.catalog.page(fingerprint(canonical(url)))
@@ -132,6 +154,8 @@ class SimulatedCrawl:
     def _settle(self, settlements: list[Settlement]) -> None:
         known = self.catalog.pages([item.visit.fingerprint for item in settlements])
         planned = self.scheduler.plan(settlements, known, self.now)
+        if self._rate_of is not None:
+            planned = [self._with_known_rate(item, self._rate_of(item.visit.href)) for item in planned]
         notices = self.notifier.notices(planned, lambda _i: b"", known, self.now)
         with self.catalog.transaction():
             self.frontier.settle(planned, self.now)
@@ -142,6 +166,17 @@ class SimulatedCrawl:
         self.scheduler.committed()
         for item in planned:
             self._pacer.settled(item)
+
+    def _with_known_rate(self, item: Settlement, rate: float) -> Settlement:
+        """A first read with evidence that outweighs everything that visits can show."""
+        if item.outcome is not Outcome.NEW or item.page is None:
+            return item
+        known = ChangeRate(Prior.around(1.0 / rate), forgetting=1.0)
+        for _ in range(5000):
+            known.observe(math.inf, True, 1.0 / rate)
+        row = decode(item.page.schedule, PageScheduleRow)
+        row = msgspec.structs.replace(row, plan=msgspec.structs.replace(row.plan, rate=known.encode()))
+        return msgspec.structs.replace(item, page=msgspec.structs.replace(item.page, schedule=encode(row)))
 
     def close(self) -> None:
         self.scheduler.close()

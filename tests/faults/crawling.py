@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 from command_line import quadloom
@@ -18,7 +19,7 @@ from quadloom_lab.fakeweb import FakeWebServer
 IN_FLIGHT = 64
 
 
-def write_config(folder: Path, serving: FakeWebServer, **crawl: str | int | float) -> Path:
+def write_config(folder: Path, serving: FakeWebServer, **crawl: str | int | float | list[str]) -> Path:
     """A config for crawling the fake web without pauses."""
     hosts = ", ".join(f'"{name}" = "{address}"' for name, address in serving.web.hosts_override().items())
     extra = "\n".join(f"{key} = {json.dumps(value)}" for key, value in crawl.items())
@@ -53,7 +54,7 @@ hosts = {{ {hosts} }}
     return path
 
 
-def run_config(folder: Path, serving: FakeWebServer, **sections: dict[str, str | int | float]) -> Path:
+def run_config(folder: Path, serving: FakeWebServer, **sections: Mapping[str, str | int | float]) -> Path:
     """Like `write_config`, with sections of one's own choice."""
     hosts = ", ".join(f'"{name}" = "{address}"' for name, address in serving.web.hosts_override().items())
     crawl = {"contact": "test@quadloom.invalid", "scope": "any", "workers": 1, **sections.pop("crawl", {})}

@@ -9,6 +9,7 @@ import ssl
 import subprocess
 import threading
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import brotli
@@ -37,7 +38,7 @@ def settings(**limits: float) -> Settings:
 def run(client: CurlTransport, *requests: FetchRequest) -> list[Result]:
     results: dict[int, Result] = {}
     for number, request in enumerate(requests):
-        client.submit(request, lambda result, number=number: results.__setitem__(number, result))
+        client.submit(request, partial(results.__setitem__, number))
     while client.in_flight:
         client.step(1.0)
     return [results[number] for number in range(len(requests))]
@@ -280,7 +281,7 @@ def test_certificates_are_verified_for_the_name_not_the_address(certificate: Pat
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate / "cert.pem", certificate / "key.pem")
 
-    class TlsServer(Server):
+    class TlsServer(Server):  # type: ignore[misc]
         def _serve(self, connection, number):  # type: ignore[no-untyped-def]
             try:
                 super()._serve(context.wrap_socket(connection, server_side=True), number)

@@ -7,6 +7,7 @@ import itertools
 import shutil
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,7 @@ def run(chosen: Settings, *requests: FetchRequest) -> list[Result]:
     client = CurlTransport(chosen)
     results: dict[int, Result] = {}
     for number, request in enumerate(requests):
-        client.submit(request, lambda result, number=number: results.__setitem__(number, result))
+        client.submit(request, partial(results.__setitem__, number))
     try:
         while client.in_flight:
             client.step(1.0)

@@ -272,7 +272,8 @@ def test_redirects_go_back_to_the_frontier_and_circles_end() -> None:
         fetcher = open_fetcher(quick)
 
         def follow(path: str) -> list[FetchResult]:
-            href, chain = server.url(path), []
+            href = server.url(path)
+            chain: list[FetchResult] = []
             while len(chain) < 30:
                 fetcher.submit([visit(href)])
                 chain += drain(fetcher)

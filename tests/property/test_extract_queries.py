@@ -50,6 +50,7 @@ def test_native_and_query_agree(name: str, found: list[Link]) -> None:
     store = ox.Store()
     store.load(link_graph(found, PAGE), ox.RdfFormat.N_QUADS)
     rows = store.query(f"<{PAGE}>".join(template(standard_query(name), "page")), prefixes=PREFIXES)
+    assert isinstance(rows, ox.QuerySolutions)
     assert {row["target"].value for row in rows} == native
 
 

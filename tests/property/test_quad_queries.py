@@ -73,7 +73,7 @@ def test_sixteen_patterns(store: OxigraphQuads, dataset: set[Quad], wanted: Quad
 @given(dataset=datasets)
 def test_ten_conjunctive_queries(store: OxigraphQuads, dataset: set[Quad]) -> None:
     fill(store, dataset)
-    triples = {quad[:3] for quad in dataset}
+    triples: set[tuple[str, ...]] = {quad[:3] for quad in dataset}
     for body in CONJUNCTIONS:
         answer = msgspec.json.decode(
             store.query(f"SELECT DISTINCT * {{ {body} }}"), type=dict[str, dict[str, list[object]]]

@@ -5,14 +5,15 @@ from __future__ import annotations
 import pyoxigraph
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborHTMLParser
 
+from quadloom.syntaxes.html.elements import elements_of
 from quadloom.syntaxes.iri import BaseIri
 from quadloom.syntaxes.rdfa.frames import Frame
 from quadloom.syntaxes.rdfa.hosts import HOSTS
 from quadloom.syntaxes.rdfa.names import Names
 from quadloom.syntaxes.rdfa.processing import Attributes, Namespaces, Processor
-from quadloom.syntaxes.rdfa.trees import LexborMarkup, everything, sparse, walk_nodes
+from quadloom.syntaxes.rdfa.trees import LexborMarkup, sparse, walk_elements
 from quadloom.syntaxes.sink import Sink
 from thoroughness import examples
 
@@ -48,21 +49,21 @@ def elements(draw: st.DrawFn, depth: int = 4) -> str:
     return f"<{tag}{attributes}>t{''.join(inner)}</{tag}>"
 
 
-class General(Processor[LexborNode]):
+class General(Processor[int]):
     """Without the short path for plain properties."""
 
     def _is_plain(self, tag: str, attributes: Attributes, namespaces: Namespaces, parent: Frame) -> bool:
         return False
 
 
-def graph(page: str, kind: type[Processor[LexborNode]], *, full: bool, roles: bool) -> set[str]:
-    tree = LexborHTMLParser(page)
+def graph(page: str, kind: type[Processor[int]], *, full: bool, roles: bool) -> set[str]:
+    found = elements_of(LexborHTMLParser(page))
     base = BaseIri("http://example.com/")
     sink = Sink()
     host = HOSTS["html5"]
     names = Names(base, host.terms, sink.blank, None)
-    processor = kind(host, LexborMarkup(), names, base, sink.blank, roles=roles)
-    walk_nodes(everything(tree) if full else sparse(tree, roles=roles), processor)
+    processor = kind(host, LexborMarkup(found), names, base, sink.blank, roles=roles)
+    walk_elements(found, range(len(found)) if full else sparse(found, roles=roles), processor)
     processor.finish()
     assert names.declared == {}
     for statement in processor.triples.found:

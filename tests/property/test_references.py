@@ -22,8 +22,8 @@ BASES = st.sampled_from(
 )
 PIECES = st.sampled_from(
     [
-        "/", "//", ".", "..", "../", "a", "B9", "-", "_", "~", "%2e", "%2E", "%41", "?", "#", "&", "=", ":", "@",
-        ";", ",", "!", "http:", "https:", "http://", "https://", "HTTP://", "host.example", "Host.Example",
+        "/", "//", ".", "..", "../", "./", "/../", "a", "B9", "-", "_", "~", "%2e", "%2E", "%41", "?", "#", "&", "=",
+        ":", "@", ";", ",", "!", "http:", "https:", "http://", "https://", "HTTP://", "host.example", "Host.Example",
         "xn--a", "1.2.3.4", "0x7f.1", "a.1", ":80", ":443", "mailto:", "javascript:", " ", "\t", "\n", "\\",
         "é", "|", "^", "'", '"', "<", "{", "[", "*", "+", "$", "(", "xn--fsq.example", "a..b", "-a.example",
         "a.example.", "localhost", "\x00", "http", "https",
@@ -54,5 +54,18 @@ REFERENCES = st.one_of(st.lists(PIECES, max_size=8).map("".join), st.text(max_si
 @example("https://site.example/folder/page", "http://a.example:39835/x")
 @example("https://site.example/folder/page", "http://a.example:65536/x")
 @example("https://site.example/folder/page", "http://a.example:080/x")
+@example("https://site.example/a/b/c/page", "../../../../../c#d")
+@example("https://site.example/a/b/c/page", "./../x#../y")
+@example("https://site.example/a/b/c/page", "./.././x")
+@example("https://site.example/a/b/c/page", "./#x")
+@example("https://site.example/a/b/c/page", "../?x")
+@example("https://site.example/a/b/c/page", "a/../b")
+@example("https://site.example/a/b/c/page", "a #b")
+@example("https://site.example/a/b/c/page", "..//x")
+@example("http://127.0.0.1:9000/a/b", "http://127.0.0.1:9000/x#y")
+@example("http://127.0.0.1:9000/a/b", "http://127.1:9000/x")
+@example("http://127.0.0.1:9000/a/b", "http://user@a.example/x")
+@example("http://127.0.0.1:9000/a/b", "https://[::1]/x")
+@example("http://127.0.0.1:9000/a/b", "http://a.example?b/x")
 def test_quick_join_is_the_standard_join(base: str, reference: str) -> None:
     assert ReferenceResolver(base)(reference) == resolve(reference, base)

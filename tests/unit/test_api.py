@@ -13,7 +13,7 @@ import pytest
 import quadloom
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.quads import Quads
-from quadloom.phases.index import page_quads
+from quadloom.phases.index import page_graph
 from quadloom.syntaxes import jsonld, microdata, microformats, rdfa
 
 URL = "https://e.example/page"
@@ -69,7 +69,7 @@ BLOCKS = (
 
 
 def stored(body: str) -> Quads:
-    return page_quads(quadloom.transform(body.encode(), url=URL, content_type="text/html"), URL, "typed")
+    return page_graph(quadloom.transform(body.encode(), url=URL, content_type="text/html"), URL, "typed").quads
 
 
 def test_the_same_page_gives_the_same_bytes_in_every_order_of_blocks() -> None:

@@ -40,9 +40,8 @@ BY_NAME = {"stores.frontier", "stores.catalog", "stores.archive", "stores.quads"
 
 def _fields() -> Iterator[tuple[str, str]]:
     for section in msgspec.structs.fields(Settings):
-        struct = {"site": SiteSettings, "service": ServiceSettings}.get(section.name) or type(
-            getattr(Settings(), section.name)
-        )
+        lists: dict[str, type[msgspec.Struct]] = {"site": SiteSettings, "service": ServiceSettings}
+        struct = lists.get(section.name) or type(getattr(Settings(), section.name))
         for field in msgspec.structs.fields(struct):
             yield section.name, field.name
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ def test_limits_of_a_later_crawl_change_the_scope_of_known_seeds(tmp_path: Path)
         warehouse.requests.add_seeds([SEED])
         assert warehouse.scope.current.verdict(DEEP, "127.0.0.1:9", 2) is None
         for limits, verdict in (({"max_depth": 1}, "depth"), ({"scope": "page", "max_depth": 9}, "page")):
-            running = warehouse.crawl([SEED], **limits)  # type: ignore[arg-type]
+            running = warehouse.crawl([SEED], **limits)
             running.close()
             refused = warehouse.scope.current.verdict(DEEP, "127.0.0.1:9", 2)
             assert refused is not None and verdict in refused
@@ -80,7 +81,7 @@ def test_seeds_that_another_machine_adds_while_a_worker_opens_are_noticed(
 @pytest.mark.parametrize(
     "limits", [{"max_page": 3}, {"max_pages": "many"}, {"max_depth": -1}, {"order": "random"}, {"scope": "moon"}]
 )
-def test_limits_that_make_no_sense_are_refused(tmp_path: Path, limits: dict[str, int | str]) -> None:
+def test_limits_that_make_no_sense_are_refused(tmp_path: Path, limits: dict[str, Any]) -> None:
     with Warehouse.open(tmp_path) as warehouse:
         with pytest.raises(UsageError):
             warehouse.crawl([SEED], **limits)

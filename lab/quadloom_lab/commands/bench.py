@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from quadloom.cli.crawling.crawl import follow_crawl
 from quadloom.cli.session import session
 from quadloom.settings import GuardSettings, PolitenessSettings, Settings
 from quadloom.warehouse import Warehouse
 from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
+
+# Options that several benchmarks have.
+Pages = Annotated[int, Parameter(help="content pages of the fake web")]
+Hosts = Annotated[int, Parameter(help="number of hosts")]
+Seed = Annotated[int, Parameter(help="seed of the fake web")]
+Folder = Annotated[Path | None, Parameter(help="folder of the warehouse [default: a temporary one]")]
 
 bench = App(name="bench", help="Measure the pipeline on a fake web on loopback.")
 bench.command("quadloom_lab.commands.bench_topical:topical", name="topical")
@@ -22,28 +29,22 @@ bench.command("quadloom_lab.commands.bench_services:services", name="services")
 bench.command("quadloom_lab.commands.bench_refresh:refresh", name="refresh")
 bench.command("quadloom_lab.commands.bench_growth:growth", name="growth")
 bench.command("quadloom_lab.commands.simulate:scheduling", name="scheduling")
+bench.command("quadloom_lab.commands.simulate:first_reads", name="first-reads")
 bench.command("quadloom_lab.commands.bench_search:search", name="search")
 bench.command("quadloom_lab.commands.bench_real:real", name="real")
+bench.command("quadloom_lab.commands.bench_audit:audit", name="audit")
 
 
 @bench.command
 def pipeline(
-    *, pages: int = 3000, hosts: int = 40, workers: int = 1, seed: int = 1, folder: Path | None = None
+    *, pages: Pages = 3000, hosts: Hosts = 40, workers: int = 1, seed: Seed = 1, folder: Folder = None
 ) -> None:
     """Crawl a fake web without pauses; print CPU-ms per page for the whole pipeline and for each phase.
 
     Parameters
     ----------
-    pages
-        content pages of the fake web
-    hosts
-        number of hosts
     workers
         transform processes
-    seed
-        seed of the fake web
-    folder
-        folder of the warehouse [default: a temporary one]
     """
     s = session()
     web = FakeWeb(

@@ -19,7 +19,7 @@ from quadloom.cli.session import session
 from quadloom.crawl.session import RunningCrawl
 from quadloom.settings import Settings
 from quadloom.warehouse import Warehouse
-from quadloom_lab.commands.bench import bench_settings
+from quadloom_lab.commands.bench import Folder, Hosts, Pages, Seed, bench_settings
 from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
 
 # Harth, Umbrich, Decker: MultiCrawler (2006), table 2: pages per second of one server.
@@ -46,20 +46,8 @@ class _Measured(NamedTuple):
     cpu_seconds: float
 
 
-def phases(*, pages: int = 1000, hosts: int = 20, seed: int = 1, folder: Path | None = None) -> None:
-    """Run each phase alone on a fake web, and print what one core does in it, beside the paper's figures.
-
-    Parameters
-    ----------
-    pages
-        content pages of the fake web
-    hosts
-        number of hosts
-    seed
-        seed of the fake web
-    folder
-        folder of the warehouse [default: a temporary one]
-    """
+def phases(*, pages: Pages = 1000, hosts: Hosts = 20, seed: Seed = 1, folder: Folder = None) -> None:
+    """Run each phase alone on a fake web, and print what one core does in it, beside the paper's figures."""
     s = session()
     spec = WebSpec(seed=seed, pages=pages, hosts=hosts, crawl_delay=0.0, slow_seconds=0.0, faults=False, traps=False)
     with (

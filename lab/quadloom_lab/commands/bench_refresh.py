@@ -21,7 +21,7 @@ from quadloom.crawl.report import CrawlReport
 from quadloom.settings import Settings
 from quadloom.stores.sqlite.state import DATABASE
 from quadloom.warehouse import Warehouse
-from quadloom_lab.commands.bench import bench_settings
+from quadloom_lab.commands.bench import Hosts, Pages, Seed, bench_settings
 from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
 
 
@@ -37,18 +37,8 @@ class RefreshFigures(msgspec.Struct, frozen=True, kw_only=True):
     bytes_per_statement: int
 
 
-def refresh(*, pages: int = 3000, hosts: int = 40, seed: int = 1) -> None:
-    """Crawl a fake web three times; print CPU-ms per visit: new pages, with validators, without.
-
-    Parameters
-    ----------
-    pages
-        content pages of the fake web
-    hosts
-        number of hosts
-    seed
-        seed of the fake web
-    """
+def refresh(*, pages: Pages = 3000, hosts: Hosts = 40, seed: Seed = 1) -> None:
+    """Crawl a fake web three times; print CPU-ms per visit: new pages, with validators, without."""
     s = session()
     spec = WebSpec(seed=seed, pages=pages, hosts=hosts, crawl_delay=0.0, slow_seconds=0.0, faults=False, traps=False)
     found: list[RefreshFigures] = []

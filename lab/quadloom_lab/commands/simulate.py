@@ -1,4 +1,4 @@
-"""`quadloom simulate` and `quadloom bench scheduling`: compare refresh policies and estimators on simulated webs."""
+"""`quadloom simulate`, `quadloom bench scheduling` and `first-reads`: what to read again, and what to read first."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from cyclopts import Parameter
 from quadloom.cli.session import session
 from quadloom.errors import UsageError
 from quadloom_lab.scheduling.figures import LearnedFreshness, closed_forms, learned_rates, real_history
+from quadloom_lab.scheduling.first_reads import MARKS, compare, graph_of_folder, simulated_graph
 from quadloom_lab.scheduling.simulated_web import Process, WebShape
 from quadloom_lab.scheduling.simulator import Estimator, SimulatedPolicy, SimulationPlan, run
 
 Processes = Annotated[list[Process] | None, Parameter(negative="")]
 Policies = Annotated[list[SimulatedPolicy] | None, Parameter(negative="")]
 Estimators = Annotated[list[Estimator] | None, Parameter(negative="")]
+_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 def simulate(
@@ -124,3 +126,40 @@ def scheduling(*, history: Path | None = None, pages: int = 1000) -> None:
 
 def _rows(found: Sequence[LearnedFreshness]) -> list[tuple[str, str, str, str]]:
     return [(r.policy, r.estimator, f"{r.freshness:.4f}", f"{r.kept:.2%}") for r in found]
+
+
+def first_reads(*, folder: Path | None = None, pages: int = 20_000, seed: int = 1) -> None:
+    """Compare orders of first reads on a simulated web, or on the links between the HTML files of a folder.
+
+    It prints the share of all importance that was read after a share of all pages.
+
+    Parameters
+    ----------
+    folder
+        a saved site, or the documentation of a program; each folder directly below it counts as a host
+    pages
+        most pages
+    seed
+        seed of the simulated web
+    """
+    s = session()
+    if folder is not None and not folder.is_dir():
+        raise UsageError(f"there is no folder {folder}", hint="give a folder with HTML files that link to each other")
+    graph = graph_of_folder(folder, most=pages) if folder else simulated_graph(pages, max(2, pages // 100), seed)
+    rows = compare(graph, _SHARES)
+    if s.json:
+        s.emit({"pages": len(graph.urls), "links": sum(map(len, graph.links)), "orders": rows})
+        return
+    s.say(f"{len(graph.urls)} pages, {sum(map(len, graph.links))} links")
+    s.table(
+        ("order", "guided share", *(f"at {mark:.0%} of pages" for mark in MARKS), "mean"),
+        [
+            (
+                row.order,
+                f"{row.guided_share:g}" if row.order == "breadth-first" else "-",
+                *(f"{x:.3f}" for x in row.at),
+                f"{row.mean:.4f}",
+            )
+            for row in rows
+        ],
+    )

@@ -97,7 +97,7 @@ class FakeWeb:
             traits = traits_of(self.layout, ref)
             if traits.robots and traits.robots_header:
                 headers.append(("X-Robots-Tag", traits.robots))
-        return FakeResponse(200, tuple(headers), body.content, delay)
+        return FakeResponse(200, tuple(headers), body.content, max(delay, self.spec.latency))
 
     def _validators(self, host: HostPlan, ref: PageRef) -> list[tuple[str, str]]:
         if ref.area not in ("item", "page", "data"):

@@ -1,7 +1,7 @@
 """The frontier as plain dictionaries: the reference of the contract suite and a test double.
 
-Every call looks at everything, so that each rule is easy to see in the code; `stores.frontier` does the same by index.
-What is durable elsewhere is an attribute here: `reopen` stands for the end of a process.
+Every call looks at everything, so that each rule is easy to see; `stores.frontier` does the same by index. What is
+durable elsewhere is an attribute here: `reopen` stands for the end of a process.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from quadloom.model.outcome import READ_OUTCOMES, HostPace, Outcome, Settlement
 from quadloom.model.url import fingerprint, site_of
 from quadloom.model.visit import Visit
 from quadloom.stores.frontier import policy as rules
+from quadloom.stores.frontier.guided import gives_turn
 from quadloom.stores.frontier.host_table import WeightedRoundRobin
 from quadloom.stores.frontier.policy import FrontierPolicy, UrlState
 from quadloom.stores.protocols.frontier import (
@@ -46,12 +47,8 @@ class _Url:
         self.depth, self.priority, self.score = found.depth, found.priority, found.score
         self.kind: LinkKind = found.kind
         self.via, self.anchor = found.via, found.anchor
-        self.state = UrlState.QUEUED
-        self.due = 0.0
-        self.attempt = 1
-        self.visits = 0
+        self.state, self.due, self.attempt, self.visits, self.token = UrlState.QUEUED, 0.0, 1, 0, -1.0
         self.etag = self.last_modified = self.outcome = ""
-        self.token = -1.0
 
 
 class _Host:
@@ -60,7 +57,7 @@ class _Host:
         self.asked_at = float("-inf")  # last lease
         self.reserved = 0  # requests in progress that were not leased
         self.turn = 0  # number of its site's last lease, for fairness
-        self.turns = WeightedRoundRobin()
+        self.turns, self.guided_credit = WeightedRoundRobin(), 0.0
 
 
 class _Lease(NamedTuple):
@@ -81,9 +78,12 @@ class MemoryFrontier:
         self._leases: dict[int, _Lease] = {}
         self._addresses: dict[str, float] = {}
         self._site_turns: dict[str, int] = {}
-        self._turn = 0
-        self._held_since = float("inf")
+        self._turn, self.clamped_hosts, self.clock_step = 0, 0, 0.0
+        self._held_since, self._guided_share = float("inf"), policy.guided_share
         self._not_held: set[int] = set()
+
+    def guide(self, share: float) -> None:
+        self._guided_share = share
 
     def hold_refreshes(self, since: float) -> None:
         self._held_since = since
@@ -102,6 +102,9 @@ class MemoryFrontier:
         for host in self._hosts.values():
             self._set(host, next_at=max(host.row.next_at, now + self._delay(host.row)))
         self._scope = scope or self._scope
+
+    def clamp_clocks(self, now: float) -> None:
+        """Nothing is stored that an earlier, wrong clock could have written."""
 
     def add(self, discoveries: Sequence[Discovery], now: float) -> AddReport:
         new = known = refused = 0
@@ -138,8 +141,18 @@ class MemoryFrontier:
                 if chosen.priority > 0:
                     chosen = self._of_class_in_turn([url for url in free if url.host == chosen.host], quota)
                 quota.take(chosen.priority, chosen.visits > 0)
+            chosen = self._guided(chosen, free)
             visits.append(self._hand_out(chosen, now, duration))
         return visits
+
+    def _guided(self, chosen: _Url, free: list[_Url]) -> _Url:
+        """The most important first read of the same host and priority, if importance has its turn."""
+        if chosen.priority < 2 or chosen.visits:
+            return chosen
+        host = self._hosts[chosen.host]
+        guided, host.guided_credit = gives_turn(host.guided_credit, self._guided_share)
+        peers = (u for u in free if u.host == chosen.host and u.priority == chosen.priority and not u.visits)
+        return min(peers, key=lambda url: (-url.score, url.fingerprint)) if guided else chosen
 
     def _of_class_in_turn(self, urls: list[_Url], quota: Quota) -> _Url:
         """One of a host's URLs that the quota allows."""
@@ -176,8 +189,7 @@ class MemoryFrontier:
         host = self._hosts[url.host]
         same = {name: getattr(url, name) for name in _OF_VISIT}
         visit = Visit(**same, known=url.visits > 0, not_before=now, deadline=now + duration)
-        address_clock = self._addresses.get(host.row.address, 0.0)
-        self._leases[url.fingerprint] = _Lease(visit, host.row.next_at, address_clock)
+        self._leases[url.fingerprint] = _Lease(visit, host.row.next_at, self._addresses.get(host.row.address, 0.0))
         self._start_clocks(host, now)
         self._turn += 1
         host.turn = self._site_turns[host.row.site] = self._turn
@@ -294,7 +306,7 @@ class MemoryFrontier:
     def reserve(self, host: str, now: float) -> float | None:
         entry = self._hosts.setdefault(host, _Host(host))
         leased = sum(lease.visit.host == host and not lease.answered for lease in self._leases.values())
-        if leased + entry.reserved >= (self._rules(host).per_site or 1):
+        if leased + entry.reserved >= (self.policy.for_host(host).per_site or 1):
             return None
         at = max(now, self._ready_at(entry))
         entry.reserved += 1
@@ -388,18 +400,10 @@ class MemoryFrontier:
         return rules.explain(facts, row, self._delay(row), self._budget(row), now)
 
     def stats(self, now: float) -> FrontierStats:
-        count = {state: sum(url.state is state for url in self._urls.values()) for state in UrlState}
+        counts = [sum(url.state is state for url in self._urls.values()) for state in UrlState]
         leased = sum(self._urls[key].state is UrlState.QUEUED for key in self._leases)
-        return FrontierStats(
-            queued=count[UrlState.QUEUED] - leased,
-            waiting=count[UrlState.WAITING],
-            leased=leased,
-            done=count[UrlState.DONE],
-            dead=count[UrlState.DEAD],
-            parked=count[UrlState.OUT_OF_SCOPE] + count[UrlState.OVER_BUDGET],
-            hosts=len(self._hosts),
-            blocked_hosts=sum(host.row.blocked_until > now for host in self._hosts.values()),
-        )
+        blocked = sum(host.row.blocked_until > now for host in self._hosts.values())
+        return rules.stats_of(counts, leased, len(self._hosts), blocked)
 
     def close(self) -> None:
         self._leases.clear()
@@ -419,21 +423,18 @@ class MemoryFrontier:
     def _room(self, host: str) -> int:
         """Visits at a time: `per_site`, what the budget still pays for, or one while the host fails."""
         row = self._hosts[host].row
-        room = 1 if row.failures else self._rules(host).per_site or 1
+        room = 1 if row.failures else self.policy.for_host(host).per_site or 1
         if self._budget(row) <= 0:
             return room
         answered = sum(lease.answered and lease.visit.host == host for lease in self._leases.values())
         return min(room, max(1, ceil(self._budget(row) - row.spent)) - answered)
 
-    def _rules(self, host: str) -> rules.HostException:
-        return self.policy.for_host(host)
-
     def _delay(self, row: HostRow) -> float:
-        own = self._rules(row.host)
+        own = self.policy.for_host(row.host)
         return max(own.delay or 0.0, 0.0 if own.own else max(row.crawl_delay, row.delay))
 
     def _budget(self, row: HostRow) -> float:
-        return row.budget or self._rules(row.host).budget or 0.0
+        return row.budget or self.policy.for_host(row.host).budget or 0.0
 
     def _exhausted(self, row: HostRow) -> bool:
         return 0 < self._budget(row) <= row.spent
@@ -442,5 +443,4 @@ class MemoryFrontier:
         return max(host.row.next_at, host.row.blocked_until, self._addresses.get(host.row.address, 0.0))
 
     def _set(self, host: _Host, **changes: str | float | int | bytes) -> None:
-        own = {"address": ""} if self._rules(host.row.host).own else {}
-        host.row = replace(host.row, **(changes | own))
+        host.row = replace(host.row, **(changes | ({"address": ""} if self.policy.for_host(host.row.host).own else {})))

@@ -29,6 +29,9 @@ _SPARSE = 10  # characters for one of another script: fewer, and the text is rew
 _COMPATIBILITY = b"\xcc\xcd\xe1\xef\xf0"  # may hold combining marks, compatibility or decomposed characters
 
 _INVISIBLE = "\u200c\u200d\u2060\ufeff\u0640"  # joiners; and the tatweel, which only makes a word longer
+_JOINERS = "\u200c\u200d\u2060"  # those that are punctuation by their first byte
+_WITHOUT_ASCII = b" " * 0x80 + bytes(range(0x80, 0x100))
+_MOST_RUNS = 40  # of different letters outside ASCII; each that is rewritten costs a pass over the text
 _NUKTAS = "\u093c\u09bc\u0a3c\u0abc\u0b3c\u0c3c\u0cbc\u0afd\u0afe\u0aff"
 _SIGNS = (
     "\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d3b\u0d3c\u0d4d\u0dca"  # Indic: the vowel is left out
@@ -81,16 +84,40 @@ def splittable(text: str) -> str:
         return text
     if _SOFT_HYPHEN in text:
         text = text.replace(_SOFT_HYPHEN, "")
-    leads = special_bytes(text)
+    encoded = text.encode("utf-8", "replace")
+    leads = encoded.translate(None, _PLAIN)
     if not leads:
         return text
     if len(leads) * _SPARSE > len(text):
         return _rewritten(text, leads)
-    # A foreign name in a text of our own: most lines hold none.
-    return "\n".join([line if line.isascii() else _rewritten_line(line) for line in text.split("\n")])
+    # Foreign names in a text of our own: a few, again and again.
+    new = _with_names_rewritten(text, encoded, leads)
+    if new is None:  # most lines hold none
+        new = "\n".join([line if line.isascii() else _rewritten_line(line) for line in text.split("\n")])
+    return new if new != text else text
 
 
-@lru_cache(maxsize=2048)  # titles, headings and texts of links occur in several fields, and on several pages
+def _with_names_rewritten(text: str, encoded: bytes, leads: bytes) -> str | None:
+    """The text with each distinct run of foreign letters replaced: a fifth of the cost of a pass over its lines. None
+    if that is not enough: too many runs, one within another, or a rule that looks beyond a run. Marks combine with a
+    Latin letter before them, and a joiner is dropped only if its line has letters of a script that uses joiners."""
+    if len(leads.translate(None, _COMPATIBILITY)) < len(leads) or any(joiner in text for joiner in _JOINERS):
+        return None
+    runs = set(encoded.translate(_WITHOUT_ASCII).split())
+    if len(runs) > _MOST_RUNS:
+        return None
+    together = b" ".join(runs)
+    for run in runs:
+        old = run.decode()
+        new = _rewritten_line(old)
+        if new != old:
+            if together.count(run) > 1:
+                return None
+            text = text.replace(old, new)
+    return text
+
+
+@lru_cache(maxsize=4096)  # titles, headings and texts of links occur in several fields, and on several pages
 def _rewritten_line(line: str) -> str:
     leads = special_bytes(line)
     return _rewritten(line, leads) if leads else line

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 import msgspec
 
 from quadloom.model.finding import Finding, Severity
-from quadloom.model.url import site_of
+from quadloom.model.url import belongs_to
 from quadloom.stores.protocols.catalog import Catalog
 
 _SLICE = 1000
@@ -42,7 +42,7 @@ def findings(catalog: Catalog, *, codes: Collection[str] = (), sites: Collection
     while rows := catalog.scan(after=after, limit=_SLICE):
         after = rows[-1].fingerprint
         for row in rows:
-            if row.findings and (not sites or row.host in sites or site_of(row.host) in sites):
+            if row.findings and belongs_to(row.host, sites):
                 yield from (
                     LocatedDefect(row.href, found) for found in row.findings if not codes or found.code in codes
                 )

@@ -16,6 +16,7 @@ from quadloom.asking.ranking import WINDOW, PageFact, PageRows, folded, page_fac
 from quadloom.asking.sparql.prefixes import shorten, type_iris, vocabulary_iris
 from quadloom.asking.sparql.text_patterns import as_sparql
 from quadloom.errors import UsageError
+from quadloom.settings import seconds
 from quadloom.stores.protocols.text import Highlights, Hit, SearchAnswer, SearchRequest, TextIndex
 from quadloom.stores.search.snippets import snippet
 
@@ -115,8 +116,8 @@ def why_nothing(index: TextIndex, request: SearchRequest) -> list[str]:
     ]
 
 
-def moment(value: str | float) -> float:
-    """Unix time of `2026-01-31`, `2026-01-31T12:00:00Z` or a number. Raises `UsageError`."""
+def moment(value: str | float, now: float | None = None) -> float:
+    """Unix time of `2026-01-31`, `2026-01-31T12:00:00Z`, `7d` (so long ago) or a number. Raises `UsageError`."""
     if isinstance(value, int | float):
         return float(value)
     if not value:
@@ -128,8 +129,15 @@ def moment(value: str | float) -> float:
     try:
         when = datetime.fromisoformat(value)
     except ValueError:
-        raise UsageError(f"not a date: {value!r}", hint="write 2026-01-31 or 2026-01-31T12:00:00Z") from None
+        return _long_ago(value, time.time() if now is None else now)
     return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+
+
+def _long_ago(value: str, now: float) -> float:
+    try:
+        return now - seconds(value)
+    except ValueError:
+        raise UsageError(f"not a date: {value!r}", hint="write 2026-01-31, 2026-01-31T12:00:00Z or 7d") from None
 
 
 def _iris(groups: Iterable[tuple[str, ...]]) -> tuple[str, ...]:

@@ -38,13 +38,14 @@ SELECT ?term (COUNT(*) AS ?n) {{
   GRAPH ?g {{ {pattern} }} FILTER(?g != <urn:quadloom:pages> && ?term != <urn:quadloom:topicScore>)
 }} GROUP BY ?term"""
 _XML_SHAPE = """
-SELECT (COUNT(*) AS ?n) (AVG(?e) AS ?elements) (AVG(?d) AS ?depth) (MAX(?d) AS ?deepest) {
+SELECT (COUNT(*) AS ?n) (SUM(?e) AS ?elements) (SUM(?d) AS ?depth) (MAX(?d) AS ?deepest) {
   GRAPH ?g { ?page <urn:quadloom:xml#elements> ?e ; <urn:quadloom:xml#depth> ?d }
 }"""
 _XML_NAMES = """
 SELECT ?x (COUNT(*) AS ?n) { GRAPH ?g { ?page <urn:quadloom:xml#%s> ?x } } GROUP BY ?x ORDER BY DESC(?n) ?x LIMIT %d"""
 _SIZES = (1 << 10, 10 << 10, 100 << 10, 1 << 20, 10 << 20)
 _SIZE_NAMES = ("< 1 KiB", "< 10 KiB", "< 100 KiB", "< 1 MiB", "< 10 MiB", "larger")
+_FASTEST = "several times a day"
 _RATES = (("never seen changing", 0.0), ("yearly", 1 / 365), ("monthly", 1 / 30), ("weekly", 1 / 7), ("daily", 1.0))
 
 
@@ -151,11 +152,10 @@ class Statistics:
         if catalog is not None:
             statistics.changes = cls.saved(catalog).changes
         for counter, pattern in ((statistics.classes, "?s a ?term"), (statistics.properties, "?s ?term ?o")):
-            table = msgspec.json.decode(quads.query(_RECOUNT.format(pattern=pattern)), type=_Table)
-            for row in table.results.bindings:
+            for row in _rows(quads, _RECOUNT.format(pattern=pattern)):
                 term = row.get("term")
                 if term is not None and term.type == "uri":
-                    counter[term.value] = int(row["n"].value)
+                    counter[term.value] += int(row["n"].value)
         return statistics
 
     @property
@@ -235,7 +235,7 @@ def summary(catalog: Catalog, frontier: Frontier, quads: QuadStore, *, limit: in
         kinds=_largest(dict(_prefixed(counts, "kind:")), limit),
         outcomes=_largest(dict(_prefixed(counts, "outcome:")), limit),
         sizes=_shares(sizes, _SIZE_NAMES, sampled),
-        change_rates=_shares(rates, [name for name, _ in _RATES] + ["several times a day"], sampled),
+        change_rates=_shares(rates, [name for name, _ in _RATES] + [_FASTEST], sampled),
         sampled=sampled,
         by_kind=_by_kind(pages, statistics.changes),
         xml=_xml(quads, limit) if "xml" in dict(_prefixed(counts, "kind:")) else XmlStatistics(),
@@ -288,26 +288,27 @@ def _changes_per_day(row: PageRow) -> float:
 
 def _xml(quads: QuadStore, limit: int) -> XmlStatistics:
     """From the statements of the generic mapping (docs/reference/vocabulary.md)."""
-    shape = _rows(quads, _XML_SHAPE)
-    if not shape or not int(shape[0]["n"].value):
+    shape = [row for row in _rows(quads, _XML_SHAPE) if int(row["n"].value)]
+    if not shape:
         return XmlStatistics()
-    (row,) = shape
-    named = {
-        name: tuple((line["x"].value, int(line["n"].value)) for line in _rows(quads, _XML_NAMES % (name, limit)))
-        for name in ("dtd", "namespace")
-    }
+    documents = sum(int(row["n"].value) for row in shape)
+    named: dict[str, Counter[str]] = {"dtd": Counter(), "namespace": Counter()}
+    for name, counter in named.items():
+        for row in _rows(quads, _XML_NAMES % (name, limit)):
+            counter[row["x"].value] += int(row["n"].value)
     return XmlStatistics(
-        int(row["n"].value),
-        round(float(row["elements"].value), 1),
-        round(float(row["depth"].value), 1),
-        int(row["deepest"].value),
-        named["dtd"],
-        named["namespace"],
+        documents,
+        round(sum(float(row["elements"].value) for row in shape) / documents, 1),
+        round(sum(float(row["depth"].value) for row in shape) / documents, 1),
+        max(int(row["deepest"].value) for row in shape),
+        *(tuple(sorted(counter.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]) for counter in named.values()),
     )
 
 
-def _rows(quads: QuadStore, query: str) -> list[dict[str, _Cell]]:
-    return msgspec.json.decode(quads.query(query), type=_Table).results.bindings
+def _rows(quads: QuadStore, query: str) -> Iterator[dict[str, _Cell]]:
+    """Of all parts of the store."""
+    for answer in quads.parts(query):
+        yield from msgspec.json.decode(answer, type=_Table).results.bindings
 
 
 def _sampled(pages: Sequence[PageRow]) -> tuple[Counter[str], Counter[str], int]:
@@ -316,7 +317,7 @@ def _sampled(pages: Sequence[PageRow]) -> tuple[Counter[str], Counter[str], int]
     for row in pages:
         sizes[next((n for n, top in zip(_SIZE_NAMES, _SIZES, strict=False) if row.body_bytes < top), "larger")] += 1
         rate = _changes_per_day(row)
-        rates[next((name for name, top in _RATES if rate <= top), "more often")] += 1
+        rates[next((name for name, top in _RATES if rate <= top), _FASTEST)] += 1
     return sizes, rates, len(pages)
 
 

@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from quadloom.checks.items import Item, Items, Problem, local, text_of
-from quadloom.checks.values import is_date, is_number
+from quadloom.checks.values import PAIRS, is_date, is_number
+from quadloom.checks.visible_page import VisiblePage
 from quadloom.model.url import host_of
 from quadloom.syntaxes.registry import Context
 
-_PAIRS = (
-    ("startDate", "endDate"),
-    ("validFrom", "validThrough"),
-    ("availabilityStarts", "availabilityEnds"),
-    ("datePosted", "validThrough"),
-    ("birthDate", "deathDate"),
-    ("foundingDate", "dissolutionDate"),
-    ("startTime", "endTime"),
-    ("coverageStartTime", "coverageEndTime"),
-    ("checkinTime", "checkoutTime"),
-)
-_BEGINNINGS = {name: [end for begin, end in _PAIRS if begin == name] for name, _ in _PAIRS}
 _SINGLE = ("name", "headline", "price", "startDate", "endDate", "datePublished", "ratingValue", "telephone", "isbn")
 """Properties with one value for one thing: two syntaxes that differ there contradict each other."""
 _SHOWN = (
@@ -31,30 +21,19 @@ _SHOWN = (
     ("startDate", "startDate"),
 )
 """What the visible page must show, and the property of the main item through which it is reached."""
-_NUMBER_WITHIN = re.compile(r"\d(?:[\d .,'\u00a0\u202f]*\d)?")
-_MONTHS = (
-    ("jan",), ("feb", "fév"), ("mar", "mär"), ("apr", "avr"), ("may", "mai", "mag"), ("jun", "jui", "giu"),
-    ("jul", "jui", "lug"), ("aug", "aoû", "ago"), ("sep", "set"), ("oct", "okt", "ott"), ("nov",),
-    ("dec", "dez", "déc", "dic"),
-)  # fmt: skip
 _MAIN = frozenset(
     ("Product", "Event", "Recipe", "Book", "Movie", "JobPosting", "Article", "NewsArticle", "BlogPosting")
 )
 
 
-def consistency_problems(context: Context, items: Items) -> list[Problem]:
+def consistency_problems(context: Context, items: Items, marked: Sequence[tuple[Item, str]]) -> list[Problem]:
+    """`marked`: items that have one of `MARKED`, with its name."""
     found: list[Problem] = []
-    mains: list[Item] = []
-    for item in items.by_subject.values():
-        if not item.shape:
-            continue
-        names = item.names
-        if not names.isdisjoint(_BEGINNINGS):
-            found += _order(item)
-        if "ratingValue" in names:
-            found += _rating(item)
-        if item.type in _MAIN and items.holder(item) is None:
-            mains.append(item)
+    for item, name in marked:
+        if item.shape:
+            found += _rating(item) if name == "ratingValue" else _order(item, name)
+    mains = [item for item in items.by_subject.values() if item.kind.type in _MAIN and item.kind.shape]
+    mains = [item for item in mains if items.stands_alone(item)]
     if mains:
         if len(mains) > 1:
             found += _contradictions(mains, items)
@@ -64,9 +43,9 @@ def consistency_problems(context: Context, items: Items) -> list[Problem]:
     return found
 
 
-def _order(item: Item) -> list[Problem]:
+def _order(item: Item, end: str) -> list[Problem]:
     found = []
-    for begin, end in _PAIRS:
+    for begin in (begin for begin, after in PAIRS if after == end):
         starts, ends = item.texts(begin), item.texts(end)
         if len(starts) == len(ends) == 1 and _is_before(ends[0].strip(), starts[0].strip()):
             found.append(
@@ -103,10 +82,19 @@ def _rating(item: Item) -> list[Problem]:
     values = item.texts("ratingValue")
     if len(values) != 1 or not is_number(values[0].strip()):
         return []
-    best = _number(item, "bestRating", 5.0)
-    worst = _number(item, "worstRating", min(1.0, best))
+    best, worst = 5.0, 1.0
+    is_stated = False
+    for predicate, stated, _ in item.stated:
+        name = local(predicate)
+        if name in ("bestRating", "worstRating") and stated[0] == '"' and is_number(bound := text_of(stated).strip()):
+            if name == "bestRating":
+                best = float(bound)
+            else:
+                worst, is_stated = float(bound), True
+    if not is_stated:
+        worst = min(worst, best)
     value = float(values[0])
-    if worst <= value <= best or (value == 0 and not item.values("worstRating")):
+    if worst <= value <= best or (value == 0 and not is_stated):
         return []
     return [
         Problem(
@@ -123,11 +111,6 @@ def _rating(item: Item) -> list[Problem]:
             _syntax(item, "ratingValue"),
         )
     ]
-
-
-def _number(item: Item, name: str, default: float) -> float:
-    texts = [text.strip() for text in item.texts(name)]
-    return float(texts[0]) if texts and is_number(texts[0]) else default
 
 
 def _contradictions(mains: list[Item], items: Items) -> list[Problem]:
@@ -189,15 +172,8 @@ def _invisible(context: Context, item: Item, items: Items) -> list[Problem]:
     wanted = [(name, found) for name, found in wanted if found[0] not in title]
     if not wanted:
         return []
-    body = context.tree.body
-    if body is None:
-        return []
-    hidden = [node.text_lexbor() or "" for node in body.css("script,style")]
-    shown = _without(body.text(separator=" "), hidden)
-    if len(" ".join(shown.split(None, 40)[:40])) < 40:
-        return []  # made by scripts, or nothing but data: what people see is not known
-    page = _VisiblePage(f"{title} {shown}")
-    wanted = [(name, found) for name, found in wanted if not page.shows(name, found[0])]
+    page = VisiblePage(context)
+    wanted = [(name, found) for name, found in wanted if not _shows(page, name, found[0].strip())]
     return [
         Problem(
             "data-not-visible",
@@ -216,65 +192,14 @@ def _invisible(context: Context, item: Item, items: Items) -> list[Problem]:
     ]
 
 
-def _without(text: str, parts: list[str]) -> str:
-    """The text without these parts of it, which are given in their order."""
-    kept = []
-    start = 0
-    for part in parts:
-        at = text.find(part, start) if part else -1
-        if at >= 0:
-            kept.append(text[start:at])
-            start = at + len(part)
-    return " ".join((*kept, text[start:])) if kept else text
+def _shows(page: VisiblePage, name: str, text: str) -> bool:
+    if name in ("price", "ratingValue"):
+        return page.shows_number(text)
+    return page.shows_day(text) if name == "startDate" else page.shows_text(text)
 
 
 def _one_line(text: str) -> str:
     return " ".join(text.split()).casefold()
-
-
-class _VisiblePage:
-    """What people see of a page. Forms of the text are made when they are needed: most values are found before."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text.casefold()
-
-    def shows(self, name: str, text: str) -> bool:
-        text = _one_line(text)
-        if name in ("price", "ratingValue"):
-            # Without a number it is reported as bad-price or bad-number.
-            return text in self._text or not is_number(text) or self._shows_number(float(text))
-        if name == "startDate":
-            return text in self._text or not is_date(text) or len(text) < 10 or _shows_day(self._text, text)
-        words = [word for word in re.findall(r"\w+", text) if len(word) > 2]
-        if not words or sum(word in self._text for word in words) * 2 > len(words):
-            return True
-        return "".join(text.split()) in "".join(self._text.split())  # `w<b>or</b>d` is one word
-
-    def _shows_number(self, wanted: float) -> bool:
-        folded = " ".join(self._text.split())
-        return any(_same_number(match, wanted) for match in _NUMBER_WITHIN.findall(folded))
-
-
-def _same_number(written: str, wanted: float) -> bool:
-    digits = re.sub(r"[ '\u00a0\u202f]", "", written)
-    for decimal in (".", ","):
-        other = "," if decimal == "." else "."
-        try:
-            if abs(float(digits.replace(other, "").replace(decimal, ".")) - wanted) < 0.005:
-                return True
-        except ValueError:
-            continue
-    return False
-
-
-def _shows_day(page: str, text: str) -> bool:
-    year, month, day = int(text[:4]), int(text[5:7]), int(text[8:10])
-    if not 1 <= month <= 12:
-        return True
-    if not re.search(rf"(?<!\d)0?{day}(?!\d)", page):
-        return False
-    named = any(word in page for word in _MONTHS[month - 1])
-    return named or re.search(rf"(?<!\d)0?{month}(?!\d)", page) is not None or str(year) in page
 
 
 def _address(context: Context, item: Item) -> list[Problem]:

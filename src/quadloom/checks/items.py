@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Literal, NamedTuple, Protocol
 
+from quadloom.checks.vocabulary import ItemKind, Vocabulary
 from quadloom.model.finding import Severity
 from quadloom.syntaxes.places import local_name
-from quadloom.syntaxes.terms import RDF, TYPE
+from quadloom.syntaxes.terms import RDF, TYPE, XSD
 
 Target = Literal["type", "property", "value", "item"]
 _LIST = frozenset((f"<{RDF}first>", f"<{RDF}rest>"))
 _MAX_PATH = 12
+_MAIN_ENTITY = frozenset(("mainEntity", "about"))
 local = local_name
 _ARROW = " › "
 
@@ -27,22 +29,18 @@ class Stated(NamedTuple):
 class Item:
     """One subject with all that the page says about it, whatever the syntax."""
 
-    __slots__ = ("_names", "shape", "stated", "subject", "syntax", "types")
+    __slots__ = ("_names", "kind", "stated", "subject", "syntax", "types")
 
     def __init__(self, subject: str, syntax: str) -> None:
         self.subject = subject
         self.syntax = syntax  # that mentions it first
         self.types: list[str] = []
         self.stated: list[tuple[str, str, str]] = []  # as `Stated`; plain, since most are looked at once
-        self.shape: tuple[str, ...] | None = (
-            None  # local names of its types in the main vocabulary, None = not all known
-        )
+        self.kind = _UNKNOWN  # set before the checks
         self._names: frozenset[str] | None = None
 
     def values(self, name: str) -> list[str]:
         """Values of schema.org's property of this name."""
-        if name not in self.names:
-            return []
         terms = (f"{_HTTP}{name}>", f"{_HTTPS}{name}>")
         return [value for predicate, value, _ in self.stated if predicate in terms]
 
@@ -59,10 +57,16 @@ class Item:
         return names
 
     @property
+    def shape(self) -> tuple[str, ...] | None:
+        """Its types in schema.org. See `ItemKind`."""
+        return self.kind.shape
+
+    @property
     def type(self) -> str:
-        return local(self.types[0]) if self.types else ""
+        return self.kind.type
 
 
+_UNKNOWN = ItemKind()
 _HTTP, _HTTPS = "<http://schema.org/", "<https://schema.org/"
 
 
@@ -134,6 +138,9 @@ class Items:
         items: dict[str, Item] = {}
         self.by_subject = items
         self._holders: dict[str, tuple[Item, str]] | None = None
+        # Statements whose value is a thing, with their item.
+        self._links: list[tuple[Item, str, str]] = []
+        links = self._links
         for syntax, statements in slices:
             subject, item = "", None
             for statement in statements:
@@ -147,6 +154,8 @@ class Items:
                     item.types.append(value)
                 else:
                     item.stated.append((predicate, value, syntax))
+                    if value[0] != '"':
+                        links.append((item, predicate, value))
 
     def path(self, item: Item, predicate: str = "") -> str:
         """`Product › offers › price`: the way from an item that nothing refers to."""
@@ -176,31 +185,66 @@ class Items:
                 return above
         return None
 
+    def stands_alone(self, item: Item) -> bool:
+        """Whether an item is part of no other. What a page has as its main entity stands alone."""
+        held = self.held_by(item)
+        return held is None or (local(held[1]) in _MAIN_ENTITY and held[0].type.endswith("Page"))
+
+    def held_by(self, item: Item) -> tuple[Item, str] | None:
+        """The first item that has this one as a value, and its property."""
+        return self._held_by().get(item.subject)
+
+    def is_within(self, item: Item, kinds: Container[str]) -> bool:
+        """Whether an item is part of one whose types in schema.org are among these, however deep."""
+        above: Item | None = item
+        for _ in range(_MAX_PATH):
+            above = self.holder(above) if above is not None else None
+            if above is None:
+                return False
+            if any(name in kinds for name in above.shape or ()):
+                return True
+        return False
+
     def _held_by(self) -> dict[str, tuple[Item, str]]:
         if self._holders is None:
             self._holders = {}
-            for item in self.by_subject.values():
-                for predicate, value, _ in item.stated:
-                    # What has no type is mostly the page itself, which is no item of its own.
-                    if (
-                        value[0] != '"'
-                        and value != item.subject
-                        and value in self.by_subject
-                        and _holds(item, predicate)
-                    ):
-                        self._holders.setdefault(value, (item, predicate))
+            for item, predicate, value in self._links:
+                # What has no type is mostly the page itself, which is no item of its own.
+                if value in self.by_subject and value != item.subject and (item.types or predicate in _LIST):
+                    self._holders.setdefault(value, (item, predicate))
         return self._holders
 
 
-def _holds(item: Item, predicate: str) -> bool:
-    return bool(item.types) or predicate in _LIST
+def full_shape(item: Item, schema: Vocabulary) -> tuple[str, ...] | None:
+    """The shape with the types that `additionalType` names; None if one of these is not of schema.org. Asked only
+    before something is reported, since few items have it."""
+    shape = item.shape
+    if shape and "additionalType" in item.names:
+        for value in item.values("additionalType"):
+            name = local(value) if value[0] == "<" else text_of(value).rpartition("/")[2] if value[0] == '"' else ""
+            if name not in schema.types:
+                return None
+            shape = (*shape, name)
+    return shape
+
+
+_DOUBLE = f'"^^<{XSD}double>'
 
 
 def text_of(literal: str) -> str:
-    """The text of a literal in N-Triples."""
+    """The text of a literal in N-Triples. A double is written as people do: JSON's 4.5 is `4.5E0` in RDF."""
     text = literal[1 : literal.rindex('"')]
+    if literal[-1] == ">" and literal.endswith(_DOUBLE):
+        return _decimal(text)
     if "\\" not in text:
         return text
     return (
         text.replace("\\\\", "\x00").replace('\\"', '"').replace("\\n", "\n").replace("\\r", "\r").replace("\x00", "\\")
     )
+
+
+def _decimal(text: str) -> str:
+    try:
+        return repr(float(text)).removesuffix(".0")
+    except ValueError:
+        return text

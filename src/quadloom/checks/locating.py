@@ -16,7 +16,7 @@ from quadloom.syntaxes.rdfa.places import RdfaPlaces
 from quadloom.syntaxes.registry import Context
 
 _WIDTH = 160  # characters of an excerpt
-_BEFORE = 60  # of them before the column, in a long line
+_BEFORE = 28  # of them before the column, in a long line: the place is in sight on a telephone too
 _MAKERS: dict[tuple[str, str], Callable[[Context, int], StatementPlaces]] = {
     ("html", "jsonld"): JsonldPlaces,
     ("xhtml", "jsonld"): JsonldPlaces,
@@ -69,7 +69,7 @@ class _Locator:
         if place is None:
             return 0, 0, "", 0
         line, column = self._context.positions.at(place.start)
-        excerpt, caret = self._excerpt(place.start)
+        excerpt, caret = excerpt_of(self._context.utf8, place.start)
         return line, column, excerpt, caret
 
     def _find(self, problem: Problem) -> SourcePlace | None:
@@ -80,7 +80,7 @@ class _Locator:
         found = None
         if places is not None:
             found = places.find(problem.item.subject, problem.predicate, problem.value, problem.target)
-        if found is None and problem.found:
+        if found is None and problem.found and problem.target != "item":
             at = self._context.utf8.find(problem.found.encode("utf-8", "replace"))
             found = SourcePlace(at, at) if at >= 0 else None
         return found
@@ -94,17 +94,18 @@ class _Locator:
         except Exception:  # noqa: BLE001 - a place is a convenience: without it the finding still stands
             return None
 
-    def _excerpt(self, offset: int) -> tuple[str, int]:
-        source = self._context.utf8
-        begin = max(source.rfind(b"\n", 0, offset) + 1, offset - 4 * _WIDTH)
-        end = source.find(b"\n", offset)
-        end = min(end if end >= 0 else len(source), offset + 4 * _WIDTH)
-        before = source[begin:offset].decode("utf-8", "ignore").replace("\t", " ").replace("\r", "")
-        after = source[offset:end].decode("utf-8", "ignore").replace("\t", " ").replace("\r", "")
-        stripped = before.lstrip()
-        if len(stripped) > _BEFORE:
-            stripped = "…" + stripped[-_BEFORE:]
-        text = stripped + after
-        if len(text) > _WIDTH:
-            text = text[: _WIDTH - 1] + "…"
-        return text, len(stripped) + 1
+
+def excerpt_of(source: bytes, offset: int) -> tuple[str, int]:
+    """The line around a place, cut if it is long, and the place in it from 1."""
+    begin = max(source.rfind(b"\n", 0, offset) + 1, offset - 4 * _WIDTH)
+    end = source.find(b"\n", offset)
+    end = min(end if end >= 0 else len(source), offset + 4 * _WIDTH)
+    before = source[begin:offset].decode("utf-8", "ignore").replace("\t", " ").replace("\r", "")
+    after = source[offset:end].decode("utf-8", "ignore").replace("\t", " ").replace("\r", "")
+    stripped = before.lstrip()
+    if len(stripped) > _BEFORE:
+        stripped = "…" + stripped[-_BEFORE:]
+    text = stripped + after
+    if len(text) > _WIDTH:
+        text = text[: _WIDTH - 1] + "…"
+    return text, len(stripped) + 1

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from quadloom.checks.consistency import consistency_problems
+from quadloom.checks.dropped import name_dropped_addresses
 from quadloom.checks.items import Items, Problem
 from quadloom.checks.locating import located, unlocated
 from quadloom.checks.profiles import Profile, profiles
@@ -59,17 +60,27 @@ def check_page(
     if not slices:
         return NOTHING
     items = Items(slices)
-    problems = vocabulary_problems(items, tables, context.base)
+    all_remarks = wanted.places == "all"
+    problems, marked = vocabulary_problems(items, tables, context.base, all_remarks=all_remarks)
     features: dict[str, bool] = {}
     for profile in rules:
-        found, eligible = profile.problems(items, tables.schema)
+        found, eligible = profile.problems(items, tables.schema, problems, all_remarks=all_remarks)
         problems += found
         features.update(eligible)
     for graph in graphs:
         problems += shape_problems(items, graph)
-    problems += consistency_problems(context, items)
+    problems += consistency_problems(context, items, marked)
     audit = PageAudit(_types(items), tuple(sorted(features.items())))
-    return PageChecks(_findings(context, items, problems, blanks), audit)
+    dropped = [one for one in name_dropped_addresses(context, blanks) if one.code not in wanted.ignore]
+    findings = [*_findings(context, items, problems, blanks), *dropped]
+    return PageChecks(findings, audit)
+
+
+def check_audit_settings(wanted: AuditSettings) -> None:
+    """Read what the checks need. Raises `SettingsError` for a vocabulary, profile or shapes that cannot be read: at the
+    start of a command, not on each of its pages."""
+    if wanted.checks:
+        _tools(wanted)
 
 
 class _Tools(NamedTuple):

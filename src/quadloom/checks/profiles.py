@@ -6,15 +6,17 @@ their own in the same way and name the file in `audit.profiles`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from quadloom.checks.items import Item, Items, Problem
+from quadloom.checks.items import Item, Items, Problem, local
 from quadloom.checks.vocabulary import Vocabulary
 from quadloom.errors import SettingsError
+from quadloom.model.finding import Severity
 
 FOLDER = Path(__file__).parent / "rules"
 _MAX_SHAPES = 1000  # kinds of items whose gaps are remembered: those of a template are always the same
@@ -34,6 +36,11 @@ class ProfileRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     within: str = ""
     top: bool = False
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Properties that count for eligibility."""
+        return (*self.required, *(name for names in self.any_of for name in names))
+
 
 class ProfileFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A profile as it is written."""
@@ -44,12 +51,43 @@ class ProfileFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Gap(NamedTuple):
-    """What a rule misses on items with certain properties. `paths` need a look at the values."""
+    """What a rule misses on items of one kind. `paths` need a look at the values."""
 
     rule: ProfileRule
-    required: tuple[str, ...]
-    recommended: tuple[str, ...]
+    required: tuple[_Missing, ...]
+    recommended: _Missing | None
     paths: tuple[str, ...]
+    only_recommends: bool  # nothing is required that could be missing, and no feature depends on it
+
+    @property
+    def says_anything(self) -> bool:
+        return not self.only_recommends or self.recommended is not None
+
+
+class _Missing(NamedTuple):
+    """The parts of a problem that are the same for all items of a kind."""
+
+    code: str
+    severity: Severity
+    message: str
+    predicate: str
+    expected: str
+    advice: str
+
+    def on(self, item: Item) -> Problem:
+        return Problem(
+            self.code,
+            self.severity,
+            self.message,
+            item,
+            "item",
+            self.predicate,
+            item.types[0],
+            "",
+            self.expected,
+            self.advice,
+            item.syntax,
+        )
 
 
 class Profile:
@@ -62,35 +100,95 @@ class Profile:
         self._by_type: dict[str, list[ProfileRule]] = {}
         for rule in file.rule:
             self._by_type.setdefault(rule.type, []).append(rule)
-        self._gaps: dict[tuple[_Shape, frozenset[str]], tuple[_Gap, ...]] = {}
+        self._actions: frozenset[str] | None = None
+        self._by_shape: dict[_Shape, list[ProfileRule]] = {}
+        self._gaps: dict[tuple[_Shape, frozenset[str]], tuple[_Gap, ...]] = {}  # by types and properties
 
-    def problems(self, items: Items, schema: Vocabulary) -> tuple[list[Problem], dict[str, bool]]:
-        """What is missing, and the features that the page aims at with whether it has all they require."""
+    def problems(
+        self, items: Items, schema: Vocabulary, others: Sequence[Problem] = (), *, all_remarks: bool = True
+    ) -> tuple[list[Problem], dict[str, bool]]:
+        """What is missing, and the features that the page aims at with whether it is eligible for them.
+
+        An item is eligible if it has all that is required, and `others` (what other checks found) has no error in one
+        of these values. Without `all_remarks`, what is recommended is said once for items of one kind.
+        """
         found: list[Problem] = []
         features: dict[str, bool] = {}
+        remarked: set[int] = set()
+        spoilt = self._spoilt(items, others, schema)
         for item in items.by_subject.values():
-            shape = item.shape
-            if not shape or not item.stated:  # without statements: a reference to what another page describes
+            kind = item.kind
+            if not kind.shape or not item.stated:  # without statements: a reference to what another page describes
                 continue
-            key = (shape, item.names)
+            rules = self._by_shape.get(kind.shape)
+            if rules is None:
+                rules = self._rules_of(kind.shape, schema)
+            if not rules:
+                continue
+            key = (kind.shape, frozenset([one[0] for one in item.stated]))
             gaps = self._gaps.get(key)
             if gaps is None:
-                gaps = self._remembered(key, tuple(_gap(rule, item.names) for rule in self._rules(shape, schema)))
+                gaps = self._remember_gaps(key, tuple(gap for rule in rules if (gap := _gap(rule, item)).says_anything))
             for gap in gaps:
+                if gap.only_recommends and not all_remarks and id(gap) in remarked:
+                    continue
                 rule = gap.rule
-                if (rule.within or rule.top) and not _holds(rule, items.holder(item), schema):
+                if rule.top:
+                    if not items.stands_alone(item):
+                        continue
+                elif rule.within and not _is_within(rule, items.holder(item), schema):
                     continue
                 missing = gap.required
+                if missing and self._is_wanted_later(item, items, schema):
+                    continue
                 if gap.paths:
-                    missing += tuple(path for path in gap.paths if not _reaches(item, path, items))
-                found += [_problem(item, rule, name, "required") for name in missing]
-                if gap.recommended:
-                    found.append(_problem(item, rule, ", ".join(gap.recommended), "recommended"))
+                    missing += tuple(
+                        _missing(item, rule, path, "required") for path in gap.paths if not _reaches(item, path, items)
+                    )
+                found += [one.on(item) for one in missing]
+                if gap.recommended is not None and (all_remarks or id(gap) not in remarked):
+                    remarked.add(id(gap))
+                    found.append(gap.recommended.on(item))
                 if rule.feature:
-                    features[rule.feature] = features.get(rule.feature, False) or not missing
+                    eligible = not missing and (not spoilt or not _is_spoilt(rule, item, spoilt))
+                    features[rule.feature] = features.get(rule.feature, False) or eligible
         return found, features
 
-    def _remembered(self, key: tuple[_Shape, frozenset[str]], gaps: tuple[_Gap, ...]) -> tuple[_Gap, ...]:
+    def _spoilt(self, items: Items, others: Sequence[Problem], schema: Vocabulary) -> dict[str, set[str]]:
+        """Required properties with an error in their value, by subject; an offer without a usable price spoils the
+        `offers` of its product."""
+        spoilt: dict[str, set[str]] = {}
+        for problem in others:
+            if problem.severity != "error" or problem.target != "value":
+                continue
+            item, name = problem.item, local(problem.predicate)
+            while any(name in rule.needs for rule in self._rules_of(item.shape or (), schema)):
+                names = spoilt.setdefault(item.subject, set())
+                held = items.held_by(item)
+                if name in names or held is None:
+                    names.add(name)
+                    break
+                names.add(name)
+                item, name = held[0], local(held[1])
+        return spoilt
+
+    def _is_wanted_later(self, item: Item, items: Items, schema: Vocabulary) -> bool:
+        """Whether an item describes what an action will give or take, and so is not complete."""
+        if any(name.endswith(("-input", "-output")) for name in item.names):
+            return True
+        if self._actions is None:
+            self._actions = frozenset(name for name in schema.types if "Action" in schema.ancestors(name))
+        return items.is_within(item, self._actions)
+
+    def _rules_of(self, shape: _Shape, schema: Vocabulary) -> list[ProfileRule]:
+        rules = self._by_shape.get(shape)
+        if rules is None:
+            if len(self._by_shape) > _MAX_SHAPES:
+                self._by_shape.clear()
+            rules = self._by_shape[shape] = self._rules(shape, schema)
+        return rules
+
+    def _remember_gaps(self, key: tuple[_Shape, frozenset[str]], gaps: tuple[_Gap, ...]) -> tuple[_Gap, ...]:
         if len(self._gaps) > _MAX_SHAPES:
             self._gaps.clear()
         self._gaps[key] = gaps
@@ -105,17 +203,41 @@ class Profile:
         return [rule for name in sorted(nearest) for rule in self._by_type[name]]
 
 
-def _gap(rule: ProfileRule, has: frozenset[str]) -> _Gap:
+def _gap(rule: ProfileRule, item: Item) -> _Gap:
+    has = item.names
     required = [name for name in rule.required if "." not in name and name not in has]
     required += [" or ".join(names) for names in rule.any_of if has.isdisjoint(names)]
-    recommended = tuple(name for name in rule.recommended if name.partition(".")[0] not in has)
-    return _Gap(rule, tuple(required), recommended, tuple(name for name in rule.required if "." in name))
+    recommended = ", ".join(name for name in rule.recommended if name.partition(".")[0] not in has)
+    paths = tuple(name for name in rule.required if "." in name)
+    return _Gap(
+        rule,
+        tuple(_missing(item, rule, name, "required") for name in required),
+        _missing(item, rule, recommended, "recommended") if recommended else None,
+        paths,
+        not (required or paths or rule.feature),
+    )
 
 
-def _holds(rule: ProfileRule, holder: Item | None, schema: Vocabulary) -> bool:
-    """Whether a rule is about an item in this place."""
-    if rule.top:
-        return holder is None
+def _missing(item: Item, rule: ProfileRule, name: str, wish: str) -> _Missing:
+    purpose = f" for {rule.feature}" if rule.feature else ""
+    return _Missing(
+        f"schema-missing-{wish}",
+        "error" if wish == "required" else "info",
+        f"{item.type} has no {name}, {'which is' if ',' not in name else 'which are'} {wish}{purpose}",
+        f"<http://schema.org/{name.split(' ')[0]}>" if wish == "required" else "",
+        name,
+        f"add {name}",
+    )
+
+
+def _is_spoilt(rule: ProfileRule, item: Item, spoilt: dict[str, set[str]]) -> bool:
+    wrong = spoilt.get(item.subject)
+    if not wrong:
+        return False
+    return not wrong.isdisjoint(rule.required) or any(item.names.intersection(one) <= wrong for one in rule.any_of)
+
+
+def _is_within(rule: ProfileRule, holder: Item | None, schema: Vocabulary) -> bool:
     return holder is not None and bool(holder.shape) and schema.fits(holder.shape or (), frozenset((rule.within,)))
 
 
@@ -127,23 +249,6 @@ def _reaches(item: Item, path: str, items: Items) -> bool:
     values = item.values(name)
     return not values or any(
         (other := items.by_subject.get(value)) is None or _reaches(other, rest, items) for value in values
-    )
-
-
-def _problem(item: Item, rule: ProfileRule, name: str, kind: str) -> Problem:
-    purpose = f" for {rule.feature}" if rule.feature else ""
-    return Problem(
-        f"schema-missing-{kind}",
-        "error" if kind == "required" else "info",
-        f"{item.type} has no {name}, {'which is' if ',' not in name else 'which are'} {kind}{purpose}",
-        item,
-        "item",
-        f"<http://schema.org/{name.split(' ')[0]}>" if kind == "required" else "",
-        item.types[0],
-        found="nothing",
-        expected=name,
-        advice=f"add {name}",
-        syntax=item.syntax,
     )
 
 
@@ -159,7 +264,12 @@ def _profile(name: str) -> Profile:
     try:
         return Profile(msgspec.toml.decode(path.read_bytes(), type=ProfileFile))
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.toml")))
+        known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.toml") if file.stem != "codes"))
         raise SettingsError(
-            f"the profile {name} cannot be read: {error}", hint=f"audit.profiles takes {known}, or the path of a file"
+            f"the profile {name} cannot be read: {_reason(error)}",
+            hint=f"audit.profiles takes {known}, or the path of a file",
         ) from None
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

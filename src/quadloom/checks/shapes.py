@@ -167,7 +167,7 @@ def shapes(path: str) -> tuple[NodeShape, ...]:
     """The shapes of a Turtle file. Raises `SettingsError` for what cannot be read or is not supported."""
     try:
         store = ox.Store()
-        store.load(Path(path).read_bytes(), ox.RdfFormat.TURTLE)
+        store.load(Path(path).read_bytes(), ox.RdfFormat.TURTLE, base_iri=Path(path).absolute().as_uri())
     except (OSError, SyntaxError, ValueError) as error:
         raise SettingsError(
             f"the shapes {path} cannot be read: {error}", hint="audit.profiles takes Turtle files"

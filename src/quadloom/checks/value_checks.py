@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
-from quadloom.checks.items import AddProblem, Item, Items, Stated, local, text_of
+from quadloom.checks.items import AddProblem, Item, Items, Stated, full_shape, local, text_of
 from quadloom.checks.values import (
-    DATE_RULE,
-    DURATION_RULE,
-    SPECIAL,
-    TIME_RULE,
     ValueRule,
+    is_date,
+    is_duration,
     is_misspelt_scheme,
     is_number,
+    is_time,
     is_url,
 )
 from quadloom.checks.vocabulary import PropertyTerm, Vocabularies
-from quadloom.model.finding import Severity
 from quadloom.syntaxes.rdfa.hosts import INITIAL_PREFIXES
 
 _SCHEMES_TEXT = (
@@ -31,22 +30,36 @@ _LIKE_A_HOST = re.compile(
 )
 
 
+_TYPED: dict[str, Callable[[str], bool]] = {
+    "Number": is_number,
+    "Boolean": lambda text: text.rpartition("/")[2].lower() in ("true", "false"),
+    "Date": is_date,
+    "DateTime": is_date,
+    "Time": is_time,
+}
+_TYPED_NAMES = {"Number": "a number", "Boolean": "true or false", "Date": "a date of ISO 8601", "Time": "a time"}
+
+
 class ValueCheck:
     """Checks values of schema.org's properties; problems go to `add`."""
 
-    def __init__(self, items: Items, tables: Vocabularies, base: str, add: AddProblem) -> None:
+    def __init__(
+        self, items: Items, tables: Vocabularies, base: str, add: AddProblem, *, all_remarks: bool = True
+    ) -> None:
         self._items = items
         self._tables = tables
         self._schema = tables.schema
         self._folder = f"<{base.rpartition('/')[0]}/"
         self._add = add
+        self._remarked: set[tuple[str, str]] | None = None if all_remarks else set()
 
     def thing(self, item: Item, one: tuple[str, str, str], known: PropertyTerm) -> None:
         value = one[1]
         other = self._items.by_subject.get(value)
         if other is not None and other.types:
-            if other.shape and not self._schema.accepts(known, other.shape):
-                self._wrong_thing(item, Stated(*one), known, other.shape)
+            shape = other.kind.shape
+            if shape and not self._schema.accepts(known, shape):
+                self._unaccepted(item, Stated(*one), known, other)
         elif value[0] == "<":
             if known.enumerations and (found := self._tables.find(value[1:-1])) and found[0] is self._schema:
                 self._member(item, Stated(*one), known, found[1])
@@ -57,7 +70,12 @@ class ValueCheck:
                 if scheme.startswith("http") or is_misspelt_scheme(scheme) or _is_prefix(value, scheme):
                     self._bad_url(item, Stated(*one), known, value[1:-1])
 
-    def _wrong_thing(self, item: Item, stated: Stated, known: PropertyTerm, types: tuple[str, ...]) -> None:
+    def _unaccepted(self, item: Item, stated: Stated, known: PropertyTerm, other: Item) -> None:
+        if stated.value[0] == "<" and "URL" in known.data:
+            return  # an address may be that of a thing: `url` of an article is the page, whose type is WebPage
+        types = full_shape(other, self._schema)
+        if not types or self._schema.accepts(known, types):
+            return
         expected = " or ".join(known.ranges)
         self._add(
             item,
@@ -75,53 +93,70 @@ class ValueCheck:
 
     def text(self, item: Item, one: tuple[str, str, str], known: PropertyTerm) -> None:
         """A text for a property that takes no text, or text of a certain form."""
-        rule = _RULES.get(known.name)
-        if rule is None:
-            rule = _RULES[known.name] = _rule_of(known)
-        text = text_of(one[1]).strip()
-        if rule is not _NO_RULE:
+        rule = known.rule
+        if rule is not None:
+            text = text_of(one[1]).strip()
             if not rule.accepts(text):
                 self._broken(item, Stated(*one), rule, known.name, text)
             return
+        if known.wants_thing and not known.enumerations:
+            self._remark(item, one, known)
+            return
         data = known.data
-        stated = Stated(*one)
         if "Text" in data:
             return
+        text = text_of(one[1]).strip()
         if known.enumerations and not data:
-            self._member(
-                item, stated, known, text.rpartition("/")[2] if "://" in text else text.removeprefix("schema:")
-            )
-        elif "Number" in data:
-            if not is_number(text):
-                self._wrong_text(item, stated, known, text, "a number", "warning")
-        elif "Boolean" in data:
-            if text.rpartition("/")[2].lower() not in ("true", "false"):
-                self._wrong_text(item, stated, known, text, "true or false", "warning")
-        elif "URL" in data:
-            if not is_url(text):
-                self._bad_url(item, stated, known, text)
-        elif known.things and not self._is_quantity(known):
-            self._wrong_text(item, stated, known, text, " or ".join(known.ranges), "info")
+            found = self._tables.find(text) if "://" in text else (self._schema, text.removeprefix("schema:"))
+            if found is not None and found[0] is self._schema:  # members of other vocabularies are not known
+                self._member(item, Stated(*one), known, found[1])
+        elif data & _TYPED.keys():
+            if not any(_TYPED[kind](text) for kind in data & _TYPED.keys()) and not self._may_be(known, text):
+                self._wrong_text(item, Stated(*one), known, text)
+        elif "URL" in data and not is_url(text):
+            self._bad_url(item, Stated(*one), known, text)
 
-    def _is_quantity(self, known: PropertyTerm) -> bool:
-        """`5 km` and `270 calories` are how schema.org writes quantities."""
-        return any("Quantity" in self._schema.ancestors(kind) for kind in known.things)
+    def _may_be(self, known: PropertyTerm, text: str) -> bool:
+        """Whether a text is a duration or the name of a member, where these are allowed beside a number."""
+        if "Duration" in known.things and is_duration(text):
+            return True
+        return bool(known.members) and text.rpartition("/")[2] in known.members
 
-    def _wrong_text(
-        self, item: Item, stated: Stated, known: PropertyTerm, text: str, expected: str, severity: Severity
-    ) -> None:
-        remark = severity == "info"
+    def _remark(self, item: Item, one: tuple[str, str, str], known: PropertyTerm) -> None:
+        """A text where a thing would say more."""
+        if self._remarked is not None:
+            key = (item.kind.type, one[0])
+            if key in self._remarked:
+                return
+            self._remarked.add(key)
+        expected = " or ".join(known.ranges)
         self._add(
             item,
             "schema-wrong-value",
-            severity,
-            f"{known.name} is text, where {expected} is expected" + (" (allowed, but says less)" if remark else ""),
+            "info",
+            f"{known.name} is text, where {expected} is expected (allowed, but says less)",
+            "value",
+            one[0],
+            one[1],
+            found=text_of(one[1]).strip()[:80],
+            expected=expected,
+            advice=f"describe a {known.ranges[0]} with its own properties",
+            syntax=one[2],
+        )
+
+    def _wrong_text(self, item: Item, stated: Stated, known: PropertyTerm, text: str) -> None:
+        expected = " or ".join(_TYPED_NAMES[kind] for kind in _TYPED_NAMES if kind in known.data)
+        self._add(
+            item,
+            "schema-wrong-value",
+            "warning",
+            f"{known.name} is text, where {expected} is expected",
             "value",
             stated.predicate,
             stated.value,
             found=text[:80],
             expected=expected,
-            advice=f"describe a {known.ranges[0]} with its own properties" if remark else f"write {expected}",
+            advice=f"write {expected}",
             syntax=stated.syntax,
         )
 
@@ -216,22 +251,6 @@ class ValueCheck:
                 advice=f"write https://{written}",
                 syntax=stated.syntax,
             )
-
-
-_NO_RULE = ValueRule("", lambda _text: True, "", "")
-_RULES: dict[str, ValueRule] = {}  # by property of schema.org
-
-
-def _rule_of(known: PropertyTerm) -> ValueRule:
-    """The rule for a text, if dates, durations or the property's own meaning give one."""
-    special = SPECIAL.get(known.name)
-    if special is not None or "Text" in known.data:
-        return special or _NO_RULE
-    if "Time" in known.data:
-        return TIME_RULE
-    if known.data & {"Date", "DateTime"}:
-        return DATE_RULE
-    return DURATION_RULE if "Duration" in known.things else _NO_RULE
 
 
 def _is_prefix(term: str, scheme: str) -> bool:

@@ -248,3 +248,17 @@ XSD_RULES: dict[str, ValueRule] = {
     "duration": DURATION_RULE,
 }
 """What a literal's own datatype of XML Schema promises."""
+
+PAIRS = (
+    ("startDate", "endDate"),
+    ("validFrom", "validThrough"),
+    ("availabilityStarts", "availabilityEnds"),
+    ("datePosted", "validThrough"),
+    ("birthDate", "deathDate"),
+    ("foundingDate", "dissolutionDate"),
+    ("startTime", "endTime"),
+    ("coverageStartTime", "coverageEndTime"),
+)
+"""Properties of which the second must not be before the first."""
+MARKED = frozenset(("ratingValue", *(end for _, end in PAIRS)))
+"""Properties whose value is compared with others of the same item."""

@@ -8,17 +8,19 @@ the source. A property without domains fits every type; one without ranges takes
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
 import msgspec
 
-from quadloom.checks.values import SPECIAL
+from quadloom.checks.values import DATE_RULE, DURATION_RULE, MARKED, SPECIAL, TIME_RULE, ValueRule
 from quadloom.errors import SettingsError
 from quadloom.model.finding import Severity
+from quadloom.syntaxes.places import local_name
 
 FOLDER = Path(__file__).parent / "vocabularies"
 _MAX_SHAPES = 256  # sets of types whose properties are remembered; a hostile page invents more
@@ -41,6 +43,36 @@ class PropertyTerm(msgspec.Struct, frozen=True):
     members: frozenset[str]
     superseded: str = ""
     plain: bool = False  # any text is right, and nothing else is to be said about it
+    rule: ValueRule | None = None  # what a text must be
+    wants_thing: bool = False  # a text is allowed, but says less
+    marked: bool = False  # items that have it are worth a look as a whole; see `consistency`
+
+
+class ItemKind:
+    """What is the same for all items with the same types: pages of one template have few kinds.
+
+    `type`: the local name of the first type. `shape`: names of the types in schema.org; None = one of them is unknown
+    or of another vocabulary, so that properties of others are no surprise; empty = no type is stated. `properties`:
+    those of schema.org that such an item may have, by their terms. `odd`: whether there is something to say about the
+    types. `space`: the namespace of the first type in schema.org, as it is written.
+    """
+
+    __slots__ = ("odd", "properties", "shape", "space", "type")
+
+    def __init__(
+        self,
+        type: str = "",
+        shape: tuple[str, ...] | None = None,
+        properties: Mapping[str, PropertyTerm] = MappingProxyType({}),
+        *,
+        odd: bool = False,
+        space: str = "",
+    ) -> None:
+        self.type = type
+        self.shape = shape
+        self.properties = properties
+        self.odd = odd
+        self.space = space
 
 
 class Vocabulary:
@@ -126,7 +158,11 @@ class Vocabulary:
             frozenset(enumerations),
             self._members_of(enumerations),
             newer,
-            "Text" in data and not newer and name not in SPECIAL,
+            "Text" in data and not newer and name not in SPECIAL and name not in MARKED,
+            _rule(name, data, things),
+            # `5 km` and `270 calories` are how schema.org writes quantities.
+            not data and bool(things) and not any("Quantity" in self.ancestors(kind) for kind in things),
+            name in MARKED,
         )
 
     def _members_of(self, enumerations: set[str]) -> frozenset[str]:
@@ -217,6 +253,18 @@ def _nearest(name: str, names: dict[str, object] | dict[str, PropertyTerm] | dic
     return [folded[found] for found in get_close_matches(wanted[:60], folded, n=3, cutoff=0.7)]
 
 
+def _rule(name: str, data: set[str], things: set[str]) -> ValueRule | None:
+    """The rule for a text, if dates, durations or the property's own meaning give one."""
+    special = SPECIAL.get(name)
+    if special is not None or "Text" in data:
+        return special
+    if not data:
+        return DURATION_RULE if "Duration" in things else None
+    if not data <= {"Date", "DateTime", "Time"}:  # merchantReturnDays takes a date or a number
+        return None
+    return TIME_RULE if "Time" in data else DATE_RULE
+
+
 class Vocabularies:
     """All tables in use, by namespace."""
 
@@ -225,6 +273,7 @@ class Vocabularies:
         self._by_namespace = {space: table for table in tables for space in table.namespaces}
         self.schema = next(table for table in tables if table.prefix == "schema")
         self._type_names: dict[str, str] = {}
+        self._kinds: dict[tuple[str, ...], ItemKind] = {}
         self._silent: dict[str, bool] = {}
 
     def find(self, iri: str) -> tuple[Vocabulary, str] | None:
@@ -232,6 +281,27 @@ class Vocabularies:
         cut = max(iri.rfind("/"), iri.rfind("#")) + 1
         table = self._by_namespace.get(iri[:cut])
         return (table, iri[cut:]) if table is not None else None
+
+    def kind(self, types: tuple[str, ...]) -> ItemKind:
+        """What is the same for all items with these types, given as terms in N-Triples."""
+        kind = self._kinds.get(types)
+        if kind is None:
+            if len(self._kinds) >= _MAX_SHAPES:
+                self._kinds.clear()
+            kind = self._kinds[types] = self._kind(types)
+        return kind
+
+    def _kind(self, types: tuple[str, ...]) -> ItemKind:
+        names = tuple(self.schema_type(term) for term in types)
+        shape = names if "" not in names else None
+        space = next((term[1 : -1 - len(name)] for term, name in zip(types, names, strict=True) if name), "")
+        return ItemKind(
+            local_name(types[0]) if types else "",
+            shape,
+            self.schema.shape(shape) if shape else {},
+            odd=any(not name or name in self.schema.superseded for name in names),
+            space=space,
+        )
 
     def schema_type(self, term: str) -> str:
         """The name of a type of schema.org, given as a term in N-Triples; empty = another one, or none."""

@@ -1,6 +1,6 @@
 """Terms that do not exist, do not fit or are out of date, and values that their property does not expect.
 
-Every statement costs one lookup in the table of its item's types (`Vocabulary.shape`); only what is not found there, or
+Every statement costs one lookup in the properties of its item's kind (`ItemKind`); only what is not found there, or
 needs a look at its value, costs more.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from quadloom.checks.items import Item, Items, Problem, ProblemList, Stated, local, text_of
+from quadloom.checks.items import Item, Items, Problem, ProblemList, Stated, full_shape, local, text_of
 from quadloom.checks.value_checks import SCHEMES, ValueCheck
 from quadloom.checks.values import OTHER, XSD_RULES
 from quadloom.checks.vocabulary import PropertyTerm, Vocabularies, Vocabulary
@@ -24,83 +24,76 @@ _MORE_PREFIXES = {
     "wgs": "http://www.w3.org/2003/01/geo/wgs84_pos#",
     "dcmitype": "http://purl.org/dc/dcmitype/",
 }
+# Prefixes of `<meta property>` that readers of Open Graph know without a declaration.
+_OPEN_GRAPH = frozenset(
+    ("og", "article", "book", "profile", "product", "music", "video", "fb", "al", "twitter", "place")
+)
 _OWN_SPACES = ("http://schema.org/", "https://schema.org/")
 _XSD_AT = f'"^^<{XSD}'
 _IGNORED = (f"<{RDF}", "<http://www.w3.org/2000/01/rdf-schema#", "<http://www.w3.org/2002/07/owl#")
 
 
-def vocabulary_problems(items: Items, tables: Vocabularies, base: str) -> list[Problem]:
-    """Problems of all items. `base` is the page's address."""
-    check = _Check(items, tables, base)
+def vocabulary_problems(
+    items: Items, tables: Vocabularies, base: str, *, all_remarks: bool = True
+) -> tuple[list[Problem], list[tuple[Item, str]]]:
+    """Problems of all items, and the items that have a marked property (`PropertyTerm.marked`), with its name.
+
+    Sets the items' kinds. `base` is the page's address. Without `all_remarks`, a remark about a property of a type is
+    made once for the page.
+    """
+    for item in items.by_subject.values():
+        item.kind = tables.kind(tuple(item.types))
+    check = _Check(items, tables, base, all_remarks)
     for item in items.by_subject.values():
         check.item(item)
         if len(check.problems) >= _MAX_PROBLEMS:
             break
     check.schemes()
-    return check.problems
+    return check.problems, check.marked
 
 
 class _Check:
-    def __init__(self, items: Items, tables: Vocabularies, base: str) -> None:
+    def __init__(self, items: Items, tables: Vocabularies, base: str, all_remarks: bool) -> None:
         self.problems: list[Problem] = []
+        self.marked: list[tuple[Item, str]] = []
         self._add = ProblemList(self.problems).add
-        self._values = ValueCheck(items, tables, base, self._add)
+        self._values = ValueCheck(items, tables, base, self._add, all_remarks=all_remarks)
         self._tables = tables
         self._schema = tables.schema
         self._fragment = f"<{base.partition('#')[0]}#"
         self._schemes: dict[str, dict[str, Item]] = {}
-        for item in items.by_subject.values():
-            item.shape = self._shape(item)
-
-    def _shape(self, item: Item) -> tuple[str, ...] | None:
-        """The item's types in schema.org; None if one is unknown or of another vocabulary, so that others' properties
-        are no surprise. Empty = none is stated."""
-        name_of = self._tables.schema_type
-        names = [name_of(term) for term in item.types]
-        if "" in names:
-            return None
-        if names and "additionalType" in item.names:
-            for value in item.values("additionalType"):
-                name = local(value) if value[0] == "<" else text_of(value).rpartition("/")[2]
-                if name not in self._schema.types:
-                    return None
-                names.append(name)
-        return tuple(names)
 
     def item(self, item: Item) -> None:
-        for term in item.types:
-            self._type(item, term)
-        shape = item.shape
-        properties = self._schema.shape(shape) if shape else {}
+        kind = item.kind
+        if kind.odd:
+            for term in item.types:
+                self._type(item, term)
+        if kind.space:
+            seen = self._schemes.get(item.syntax)
+            if seen is None:
+                seen = self._schemes[item.syntax] = {}
+            if kind.space not in seen:
+                seen[kind.space] = item
+        known_here = kind.properties.get
         for one in item.stated:
-            predicate, value, _ = one
-            known = properties.get(predicate)
+            known = known_here(one[0])
+            is_text = one[1][0] == '"'
             if known is None:
-                if value[0] == '"' and value[-1] != ">" and self._tables.is_silent(predicate, OTHER):
-                    continue
-                known = self._unfitting(item, Stated(*one))
+                known = self._unfitting(item, one)
                 if known is None:
                     continue
-            if known.plain and value[0] == '"':
+            elif is_text and known.plain:
                 continue
             if known.superseded:
                 self._superseded(item, Stated(*one), known)
-            if value[0] == '"':
+            if known.marked:
+                self.marked.append((item, known.name))
+            if is_text:
                 self._values.text(item, one, known)
             else:
                 self._values.thing(item, one, known)
 
     def _type(self, item: Item, term: str) -> None:
-        name = self._tables.schema_type(term)
-        if name:
-            space = term[1 : -1 - len(name)]
-            seen = self._schemes.get(item.syntax)
-            if seen is None:
-                seen = self._schemes[item.syntax] = {}
-            if space not in seen:
-                seen[space] = item
-            if name not in self._schema.superseded:
-                return
         found = self._tables.find(term[1:-1])
         if found is None:
             self._prefix(item, term, None)
@@ -136,9 +129,12 @@ class _Check:
                 advice=f"write {' or '.join(near)}" if near else f"choose a type of {table.namespaces[0]}",
             )
 
-    def _unfitting(self, item: Item, stated: Stated) -> PropertyTerm | None:
+    def _unfitting(self, item: Item, one: tuple[str, str, str]) -> PropertyTerm | None:
         """A property that is not among those of the item's types: why; and its definition if a check goes on."""
-        predicate = stated.predicate
+        predicate, value, _ = one
+        if value[0] == '"' and value[-1] != ">" and self._tables.is_silent(predicate, OTHER):
+            return None
+        stated = Stated(*one)
         found = self._tables.find(predicate[1:-1])
         if found is None:
             self._foreign(item, stated)
@@ -149,7 +145,7 @@ class _Check:
             if table is not self._schema:
                 self._other(item, stated, table, known)
                 return None
-            shape = item.shape
+            shape = full_shape(item, self._schema)
             if shape and known.domains and not self._schema.fits(shape, known.domains | {"Role"}):
                 self._wrong_domain(item, stated, known, shape)
             return known
@@ -282,14 +278,20 @@ class _Check:
 
     def _prefix(self, item: Item, term: str, stated: Stated | None) -> None:
         """A name such as `dct:subject` whose prefix nobody declared is read as an IRI of the scheme dct."""
-        if term.startswith(("<http", "_:")) or term.startswith(_IGNORED):
-            if stated is not None and term.startswith(self._fragment) and stated.syntax == "microdata":
+        if stated is not None and stated.syntax == "microdata":
+            if term.startswith(self._fragment):
                 self._untyped(item, stated)
+                return
+            if item.types and term.startswith(item.types[0][:-1]):
+                return  # a name made from the type, which is reported itself
+        if term.startswith(("<http", "_:")) or term.startswith(_IGNORED):
             return
         match = _SCHEME.match(term)
         if match is None or match[1].lower() in SCHEMES:
             return
         prefix = match[1]
+        if stated is not None and stated.syntax == "rdfa" and prefix.lower() in _OPEN_GRAPH:
+            return
         space = INITIAL_PREFIXES.get(prefix.lower()) or _MORE_PREFIXES.get(prefix.lower(), "")
         self._add(
             item,

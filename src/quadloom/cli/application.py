@@ -12,11 +12,20 @@ from quadloom.cli.main import SUMMARY, groups
 from quadloom.cli.overview import OPTIONS
 from quadloom.cli.session import Session, begin
 
+
+def _default(value: object) -> str | None:
+    """What the help says as an option's default: nothing if it is off, empty or none, as anybody expects."""
+    if value is True:
+        return "on"
+    return None if value is None or value is False or value in ("", (), []) else str(value)
+
+
 _app = App(
     name="quadloom",
     help=SUMMARY,
     version=__version__,
-    default_parameter=Parameter(negative_iterable=()),  # no --empty-site: leaving out --site means the same
+    # No --empty-site: leaving out --site means the same.
+    default_parameter=Parameter(negative_iterable=(), show_default=_default),
 )
 _OPTIONS = Group(OPTIONS, sort_key=len(groups))
 _EVERYWHERE = Parameter(group=_OPTIONS)

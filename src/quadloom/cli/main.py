@@ -101,6 +101,7 @@ _GROUPS = {
         "import": ("quadloom.cli.upkeep.export_import:import_", "Read WARC files and RDF dumps into the warehouse."),
         "verify": ("quadloom.cli.upkeep.maintenance:verify", "Compare archive, quads and text with the catalog."),
         "rebuild": ("quadloom.cli.upkeep.maintenance:rebuild", "Rebuild quads and text from the archive."),
+        "recover": ("quadloom.cli.upkeep.maintenance:recover", "Recover a lost or damaged database from the archive."),
         "prune": (
             "quadloom.cli.upkeep.maintenance:prune",
             "Remove superseded visits older than index.retention from the archive.",

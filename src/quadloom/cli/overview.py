@@ -10,10 +10,10 @@ OPTIONS = "Options of every command"
 _EVERYWHERE = (
     ("--warehouse -w PATH", "directory of the warehouse [default: $QUADLOOM_WAREHOUSE or ./quadloom-data]"),
     ("--config PATH", "configuration file [default: ./quadloom.toml]"),
-    ("--json", "print one JSON object, or JSON Lines for streams [default: False]"),
-    ("--quiet", "no progress and no messages, only data and errors [default: False]"),
-    ("--verbose", "serve logs every request [default: False]"),
-    ("--color --no-color", "colours on a terminal; NO_COLOR switches them off too [default: True]"),
+    ("--json", "print one JSON object, or JSON Lines for streams"),
+    ("--quiet", "no progress and no messages, only data and errors"),
+    ("--verbose", "serve logs every request"),
+    ("--color --no-color", "colours on a terminal; NO_COLOR switches them off too [default: on]"),
     ("--help -h", "Display this message and exit."),
     ("--version", "Display application version."),
 )

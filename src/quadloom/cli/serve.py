@@ -19,6 +19,7 @@ from cyclopts import Parameter
 
 from quadloom.cli.session import Session, session
 from quadloom.errors import SettingsError, StoreError, UsageError
+from quadloom.maintenance.lost_database import refuse_lost_database
 from quadloom.stores.backends import exists
 from quadloom.web.app import create_app
 from quadloom.web.server.connections import BACKLOG, ServerConfig
@@ -93,6 +94,7 @@ def _check(s: Session, tokens: Tokens, urls: tuple[str, ...], crawl: bool) -> No
             f"listening on {s.settings.web.host} needs a token",
             hint="to create one: `quadloom serve --new-token`; or listen on 127.0.0.1",
         )
+    refuse_lost_database(s.warehouse, s.settings)
     if not crawl and not exists(s.warehouse, s.settings):
         raise StoreError(
             f"there is no warehouse at {s.warehouse}", hint="to make one: `quadloom crawl URL` or `quadloom demo`"

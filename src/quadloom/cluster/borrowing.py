@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 
 from quadloom.errors import StoreUnavailable, WarehouseLocked
+from quadloom.process.clock import unix_time
 from quadloom.stores.protocols.state import Shards
 from quadloom.stores.shards import SHARDS, shard_of
 
@@ -56,7 +57,7 @@ def borrowed(shards: Shards | None, wanted: frozenset[int], heartbeat: float) ->
 def _take(shards: Shards, wanted: frozenset[int]) -> None:
     deadline = time.monotonic() + _PATIENCE
     while missing := wanted - shards.owned:
-        shards.take(len(missing), time.time(), missing)
+        shards.take(len(missing), unix_time(), missing)
         if not wanted - shards.owned:
             return
         if time.monotonic() > deadline:

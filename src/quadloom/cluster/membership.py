@@ -15,7 +15,6 @@ free, too, but their hosts wait their full delay, because they may have been ask
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 
 import msgspec
@@ -25,6 +24,7 @@ from quadloom.crawl.control import ControlReply, ControlRequest
 from quadloom.crawl.session import CrawlSession
 from quadloom.errors import QuadloomError
 from quadloom.model.outcome import PageRow
+from quadloom.process.clock import unix_time
 from quadloom.process.threads import start
 from quadloom.stores.protocols.catalog import FIRST_UNINDEXED, UnindexedPlace
 from quadloom.stores.protocols.state import ShardQueue, Shards
@@ -148,7 +148,7 @@ class Membership:
         if planned.give:
             shards.drain(planned.give)
         given = shards.give_back(self._session.unfinished_shards())
-        taken = shards.take(len(planned.take), time.time(), planned.take) if planned.take else []
+        taken = shards.take(len(planned.take), unix_time(), planned.take) if planned.take else []
         if lost or given or taken:
             self._notice(f"owns {len(shards.owned)} of {SHARDS} shards ({workers} workers)")
         self._session.set_share(len(shards.owned) / SHARDS)
@@ -183,7 +183,7 @@ class Membership:
         """In the crawl's thread. Seeds come with a wider scope, which must be known before they are queued."""
         reload_scope = self._session.reload_scope
         reload_scope()
-        while self._shards.pull(time.time(), reload_scope):
+        while self._shards.pull(unix_time(), reload_scope):
             pass
 
 

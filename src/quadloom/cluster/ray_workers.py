@@ -6,12 +6,16 @@ back to it or to another worker as after any crash. So actors may be restarted w
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from quadloom.errors import SettingsError, StoreUnavailable
+
+_LOGGED = logging.ERROR  # stderr has the messages of Quadloom, not those of Ray about its start
+_OBJECT_BYTES = 80 << 20  # Ray refuses less than 75 MiB
 
 T = TypeVar("T")
 Stopped = threading.Event
@@ -70,12 +74,15 @@ def connected(address: str) -> Any:
             "--ray needs the package ray, which is not installed", hint="pip install quadloom[ray]"
         ) from None
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # otherwise a local cluster sends usage statistics
-    options: dict[str, Any] = {"include_dashboard": False} if address == "local" else {}
+    # Only settings and reports go through Ray. By default a local cluster reserves a third of the memory for objects.
+    local: dict[str, Any] = {"include_dashboard": False, "object_store_memory": _OBJECT_BYTES}
+    options = local if address == "local" else {}
     try:
-        ray.init(address=address, log_to_driver=False, ignore_reinit_error=True, **options)
+        ray.init(address=address, log_to_driver=False, logging_level=_LOGGED, ignore_reinit_error=True, **options)
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise StoreUnavailable(
             f"cannot connect to a Ray cluster at {address}: {error}",
-            hint="start one with `ray start --head`, or use --ray local",
+            hint="start one with `ray start --head`, or use --ray local; if the cluster asks for a token, set "
+            "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN_PATH",
         ) from None
     return ray

@@ -6,7 +6,6 @@ another process (`subscribe` checks its query) does so first, in the thread of t
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -14,7 +13,7 @@ import msgspec
 
 from quadloom.crawl.control import ControlRequest, arguments
 from quadloom.crawl.loop import Crawl
-from quadloom.crawl.publication import Publication, pushed
+from quadloom.crawl.publication import Publication, pushed, rhythm_of
 from quadloom.crawl.requests import CrawlRequests, RefreshRequest
 from quadloom.crawl.scope import CrawlScope, ScopeChange
 from quadloom.errors import UsageError
@@ -22,7 +21,9 @@ from quadloom.ingest.link_queries import check_strategies
 from quadloom.model.event import Event, EventKind
 from quadloom.model.subscription import Subscription
 from quadloom.model.wire import Value
-from quadloom.refresh.scheduler import RefreshScheduler, SharesChange
+from quadloom.process.clock import unix_time
+from quadloom.refresh.scheduler import RefreshScheduler
+from quadloom.refresh.shares_change import SharesChange
 from quadloom.stores.protocols.bus import Bus
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.subscriptions.notify import ChangeNotifier
@@ -207,6 +208,7 @@ class CrawlCommands:
     def _publish(self, publication: Publication) -> Value:
         report = self._requests.publish(publication)
         self._scheduler.mark_pushed(pushed(publication, report))
+        self._scheduler.state_rhythm(*rhythm_of(publication))
         return {**msgspec.structs.asdict(report)}
 
     def _subscribe(self, subscription: Subscription) -> Value:
@@ -229,7 +231,7 @@ class CrawlCommands:
 
     def _hub_callback(self, callback: HubCallback) -> Value:
         """The challenge to echo; or whether a push counted."""
-        now = time.time()
+        now = unix_time()
         if callback.verifies:
             return self._hubs.verify(callback.id, callback.query, now)
         page = self._hubs.receive(callback.id, callback.body, callback.signature, now)

@@ -34,13 +34,14 @@ from quadloom.model.page import Failure, Page
 from quadloom.model.phase import ALL_PHASES, PhaseName
 from quadloom.model.visit import Visit
 from quadloom.process import template
+from quadloom.process.clock import StepWatch, described_step, unix_time, wall_time
 from quadloom.refresh.pacing import BandwidthPacer
 from quadloom.refresh.reschedule import Rescheduler
 from quadloom.settings import Settings
 from quadloom.stores.protocols.frontier import Frontier
 from quadloom.stores.transactions import retry_when_unavailable
 
-_BYTES_IN_FLIGHT = 256 * 1024 * 1024
+_BYTES_IN_FLIGHT = 64 << 20
 _WAIT = 0.05  # seconds to wait for a message when there is nothing else to do
 _BUSY_SECONDS = 1.0  # after a lease
 _LEASE_PAUSE = 0.01  # seconds between two leases; asked after every answer, the frontier had nothing 39 times of 40
@@ -64,7 +65,8 @@ class Crawl:
     """Iterate to run: each step yields `Settlement`s. Leaving the loop early finishes and saves what is in progress.
 
     `pacer` divides the bandwidth of a crawl without an end; None = the crawl ends when nothing is due. `waits`: it
-    does not end then, because other machines or processes may send work. `fetch` starts what brings the pages: a
+    does not end then, because other machines or processes may send work; nor while `expects_more` is true, which is
+    asked when nothing else is left. `fetch` starts what brings the pages: a
     process, or a thread with another transport. Without the phase fetch it does what other processes have left.
     """
 
@@ -78,10 +80,12 @@ class Crawl:
         phases: frozenset[PhaseName] = ALL_PHASES,
         pacer: BandwidthPacer | None = None,
         waits: bool = False,
+        expects_more: Callable[[], bool] = lambda: False,
         fetch: FetchUnitFactory = FetchProcess,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = unix_time,
         notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
     ) -> None:
+        self._expects_more = expects_more
         self._frontier = frontier
         self._settings = settings
         self._ingest = ingest
@@ -116,6 +120,7 @@ class Crawl:
                 inbox.fail,
             )
         reaches = self._fetch.reaches if self._fetch is not None else lambda _endpoints: True
+        self._clock_watch = StepWatch(clock, wall_time if clock is unix_time else clock)
         self._network = NetworkWatch(reaches, inbox.put, notice)
 
     def __iter__(self) -> Iterator[Settlement]:
@@ -134,6 +139,12 @@ class Crawl:
     def step(self) -> list[Settlement]:
         """One turn: lease visits, take in what came back, settle, and look again at a few pages' schedules."""
         self._network.turn()
+        if step := self._clock_watch.step():
+            self._notice(
+                "notice",
+                f"the clock of this machine was set {described_step(step)}; this crawl goes on by its own clock."
+                " The next one will begin with the new time.",
+            )
         self.meter.held(self._held_by, self._ingest.counts.settle_wait)
         asked = self._lease()
         # Few hosts with short delays: the next visit may be due before any message comes.
@@ -263,7 +274,7 @@ class Crawl:
             return True  # what was not read stays in the queue
         self._pull()
         due = self._frontier.next_due(self._clock())
-        return due is None or due > self._clock() + crawl.max_wait
+        return (due is None or due > self._clock() + crawl.max_wait) and not self._expects_more()
 
     def _pull(self) -> None:
         """Take over what processes that do not fetch have found."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from quadloom.errors import UrlError, UsageError
-from quadloom.model.link import Discovery
+from quadloom.model.link import CHANGE_FREQUENCIES, Discovery, stated_rhythm
 from quadloom.phases.extract import seed_discoveries
 from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog
@@ -40,17 +40,24 @@ class PublishReport(msgspec.Struct, frozen=True):
 
 
 class Publication(msgspec.Struct, frozen=True, kw_only=True):
-    """Control request `publish`: a list of `urls`, or the address of a `sitemap`, or both."""
+    """Control request `publish`: a list of `urls`, or the address of a `sitemap`, or both. `changefreq`: how often
+    these pages change, as their owner says; a word of sitemaps.org, or "7 days"."""
 
     urls: list[str] = []
     sitemap: str = ""
     owner: bool = False
+    changefreq: str = ""
 
 
 def accept(publication: Publication, *, frontier: Frontier, scope: ScopeRules, now: float) -> PublishReport:
     """Queue the published URLs and the sitemap. Raises `UsageError` if there are none, or too many."""
     if not publication.urls and not publication.sitemap:
         raise UsageError("the publication is empty", hint="name URLs, or a sitemap")
+    if publication.changefreq and not stated_rhythm(publication.changefreq):
+        raise UsageError(
+            f"there is no changefreq {publication.changefreq[:30]!r}",
+            hint=f"known are {', '.join(CHANGE_FREQUENCIES)}, and numbers with a unit: 7 days",
+        )
     done = publish(frontier, scope, publication.urls, now, owner=publication.owner)
     return done + ping_sitemap(frontier, scope, publication.sitemap, now) if publication.sitemap else done
 
@@ -71,6 +78,12 @@ def pushed(publication: Publication, published: PublishReport) -> list[str]:
     if not publication.owner or not published.refreshed:
         return []
     return [item.href for item in _parsed(publication.urls)]
+
+
+def rhythm_of(publication: Publication) -> tuple[list[str], float]:
+    """The pages whose rhythm an entitled owner states, and the seconds between two of their changes."""
+    rhythm = stated_rhythm(publication.changefreq) if publication.owner else 0.0
+    return ([item.href for item in _parsed(publication.urls)] if rhythm else []), rhythm
 
 
 def publish(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -16,6 +15,7 @@ from quadloom.model.link import Discovery
 from quadloom.model.outcome import READ_OUTCOMES, PageRow
 from quadloom.model.url import Url, site_of
 from quadloom.phases.extract import seed_discoveries
+from quadloom.process.clock import unix_time
 from quadloom.ranking.page_ranks import page_rank_of
 from quadloom.refresh.state import Schedule, schedule_of
 from quadloom.settings import Settings
@@ -82,7 +82,7 @@ class CrawlRequests:
 
     def add_seeds(self, urls: Sequence[str]) -> AddReport:
         """Widen the scope to these URLs and queue them."""
-        return self._scope.add_seeds(urls, time.time())
+        return self._scope.add_seeds(urls, unix_time())
 
     def retry_failed(self, urls: Sequence[str]) -> int:
         """Request those of these URLs again that brought no page so far: who names a URL wants it, whatever became of
@@ -90,11 +90,11 @@ class CrawlRequests:
         found = {one.fingerprint: one for one in seed_discoveries(urls, kind="seed", priority=0)}
         rows = self._stores.catalog.pages(list(found))
         failed = [one for key, one in found.items() if key in rows and rows[key].outcome not in READ_OUTCOMES]
-        return self._stores.frontier.request(failed, time.time()) if failed else 0
+        return self._stores.frontier.request(failed, unix_time()) if failed else 0
 
     def refresh(self, urls: Sequence[str] = (), *, site: str = "", read_before: float | None = None) -> int:
         """Read these again before anything else: named URLs, a site's pages, pages last read before a time."""
-        stores, now = self._stores, time.time()
+        stores, now = self._stores, unix_time()
         count = request_urls(stores.frontier, urls, now) if urls else 0
         if site or read_before is not None:
             count += request_pages(stores.frontier, stores.catalog, now, site=site, read_before=read_before)
@@ -103,7 +103,7 @@ class CrawlRequests:
     def publish(self, publication: Publication) -> PublishReport:
         """Accept what a site owner announces: URLs, or a sitemap that has changed."""
         scope = self._scope.current
-        report = accept(publication, frontier=self._stores.frontier, scope=scope, now=time.time())
+        report = accept(publication, frontier=self._stores.frontier, scope=scope, now=unix_time())
         remember_published(self._stores.catalog, scope, publication)
         return report
 
@@ -117,7 +117,7 @@ class CrawlRequests:
             scope=self._scope.current,
             schedule=schedule or schedule_of(stores.catalog, stores.settings),
             settings=stores.settings,
-            now=time.time(),
+            now=unix_time(),
             rank=page_rank_of(stores.places.links, Url.parse(url).fingerprint),
         )
 

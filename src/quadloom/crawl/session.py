@@ -7,13 +7,13 @@ The session builds what a crawl consists of and owns all of it:
     CrawlSession ── Crawl ── Ingest ── hooks: RefreshScheduler, ChangeNotifier, HubSubscriptions
                  ├─ PageRanker (a thread)        ├─ CrawlCommands (what a ControlServer asks)
                  ├─ Rescheduler                  ├─ NotificationSender (a thread)
-                 └─ TopicRounds (a thread, in a crawl without an end)
+                 ├─ TopicRounds (a thread, in a crawl without an end)
+                 └─ SiteSearches (a thread, if `crawl.site_search` is set)
 """
 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -38,6 +38,7 @@ from quadloom.model.event import Event, EventKind
 from quadloom.model.outcome import PageRow, Settlement
 from quadloom.model.phase import ALL_PHASES
 from quadloom.model.wire import Value
+from quadloom.process.clock import described_step, unix_time
 from quadloom.ranking.link_exchange import LinkExchange
 from quadloom.ranking.ranker import PageRanker
 from quadloom.refresh.reschedule import Rescheduler
@@ -53,8 +54,9 @@ from quadloom.subscriptions.pages import subscribed_pages
 from quadloom.subscriptions.service import Subscriptions
 from quadloom.subscriptions.websub import HubSubscriptions
 
-if TYPE_CHECKING:  # few crawls have to do with topics, and their modules are many
+if TYPE_CHECKING:  # few crawls have to do with topics and searches, and their modules are many
     from quadloom.topical.polite_access import FetchedPage
+    from quadloom.topical.site_search import SiteSearches
     from quadloom.topical.watched import TopicRounds
 
 _MOST_NOTICES = 20  # of one report
@@ -102,7 +104,7 @@ class CrawlSession:
         waits: bool = False,
         is_leader: Callable[[], bool] = lambda: True,
         fetch: FetchUnitFactory = FetchProcess,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = unix_time,
     ) -> None:
         self._stores = stores
         self.phases = phases = stores.phases
@@ -133,6 +135,7 @@ class CrawlSession:
             notice=self._notice,
         )
         self._rescheduler: Rescheduler | None = None
+        self._searches: SiteSearches | None = None
         try:
             # Without shards of its own, a worker cannot tell which pages are on their way through another's indexer.
             self.replayed = self._ingest.replay() if stores.shards is None or "fetch" in phases else 0
@@ -154,6 +157,7 @@ class CrawlSession:
                 phases=phases,
                 pacer=self._scheduler.pacer() if forever and "fetch" in phases else None,
                 waits=waits,
+                expects_more=lambda: self._searches is not None and self._searches.pending(),
                 fetch=fetch,
                 clock=clock,
                 notice=self._notice,
@@ -175,15 +179,21 @@ class CrawlSession:
             stores.catalog,
             notice=self._notice,
         )
-        # Only a crawl on one machine serves topics: a round asks any host, and a worker of many owns some of them.
+        # Only a crawl on one machine serves topics and asks sites' searches: a round asks any host, and a worker of
+        # many owns some of them.
         self._topics: TopicRounds | None = None
-        if forever and phases == ALL_PHASES and stores.shards is None:
-            from quadloom.topical.watched import TopicRounds
+        if phases == ALL_PHASES and stores.shards is None:
+            access = _BackgroundAccess(self._crawl, self._scheduler, stores, self.call)
+            if forever:
+                from quadloom.topical.watched import TopicRounds
 
-            access = _TopicAccess(self._crawl, self._scheduler, stores, self.call)
-            self._topics = TopicRounds(
-                stores, settings, access, notice=lambda text: self._inbox.event("notice", text), clock=clock
-            )
+                self._topics = TopicRounds(stores, settings, access, notice=self._tell, clock=clock)
+            if settings.crawl.site_search:
+                from quadloom.topical.site_search import SiteSearches
+
+                self._searches = SiteSearches(
+                    stores, settings, self._current_scope, access, throttle=forever, notice=self._tell, clock=clock
+                )
         self._sender = NotificationSender(
             stores,
             settings,
@@ -197,6 +207,12 @@ class CrawlSession:
         )
 
     def __iter__(self) -> Iterator[Settlement]:
+        if step := self._stores.frontier.clock_step:
+            self._notice(
+                "notice",
+                f"the clock of this machine was set {described_step(step)} since this warehouse was last used."
+                " The times of hosts and visits that are still to come have moved as far.",
+            )
         if clamped := self._stores.frontier.clamped_hosts:
             self._notice(
                 "notice",
@@ -211,8 +227,8 @@ class CrawlSession:
         if self._ranker is not None:
             self._ranker.start(self._inbox.fail)
         history = RunHistory(self._stores.catalog, self._clock())
-        if self._topics is not None:
-            self._topics.start(self._inbox.fail)
+        for rounds in self._background:
+            rounds.start(self._inbox.fail)
         try:
             for settlement in self._crawl:
                 self._publish_settlement(settlement)
@@ -233,14 +249,14 @@ class CrawlSession:
         if self._closed:
             return
         self._closed = True
-        if self._topics is not None:
-            self._topics.close()
+        for rounds in self._background:
+            rounds.close()
         self._crawl.close()
         if self._ranker is not None:
             self._ranker.close()
         self._ingest.close()
-        if self._topics is not None:
-            self._topics.join()
+        for rounds in self._background:
+            rounds.join()
         rescheduled = self._rescheduler.close if self._rescheduler is not None else lambda: None
         for save in (rescheduled, lambda: self._scheduler.close(exact=self.phases == ALL_PHASES)):
             try:
@@ -251,8 +267,8 @@ class CrawlSession:
     def stop(self) -> None:
         self._stopped = True
         self._crawl.stop()
-        if self._topics is not None:
-            self._topics.close()
+        for rounds in self._background:
+            rounds.close()
 
     def report(self) -> CrawlReport:
         return msgspec.structs.replace(self._crawl.report(), notices=list(self._notices))
@@ -298,8 +314,16 @@ class CrawlSession:
         """Publish something that a person should see."""
         self._notice(kind, text)
 
+    @property
+    def _background(self) -> list[TopicRounds | SiteSearches]:
+        return [rounds for rounds in (self._topics, self._searches) if rounds is not None]
+
     def _current_scope(self) -> Scope:
         return self._scope.current
+
+    def _tell(self, text: str) -> None:
+        """A notice from a background thread."""
+        self._inbox.event("notice", text)
 
     def _publish_settlement(self, settlement: Settlement) -> None:
         page = settlement.page
@@ -317,14 +341,15 @@ class CrawlSession:
 
     def _publish(self, kind: EventKind, subject: str, data: dict[str, str | int | float | bool | list[str]]) -> None:
         # Milliseconds, so that ids go on growing when the next crawl begins: listeners resume by them.
-        self._events = max(self._events + 1, int(time.time() * 1000))
+        self._events = max(self._events + 1, int(unix_time() * 1000))
         if self._stores.shards is not None:
             data = {**data, "worker": self._stores.shards.owner.partition(":")[0]}  # all machines see it
-        self._stores.bus.publish(Event(self._events, kind, time.time(), subject, data))
+        self._stores.bus.publish(Event(self._events, kind, unix_time(), subject, data))
 
 
-class _TopicAccess:
-    """What rounds of watched topics need of the crawl. `call` runs an action in the crawl's own thread."""
+class _BackgroundAccess:
+    """What rounds of watched topics and site searches need of the crawl. `call` runs an action in the crawl's own
+    thread."""
 
     def __init__(
         self,

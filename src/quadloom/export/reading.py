@@ -39,6 +39,7 @@ _SUFFIX = re.compile(r"\.([a-z]+)(?:\.(gz|zst))?$", re.IGNORECASE)
 _DIGEST = re.compile(r"[0-9a-f]{32}\Z")
 _STATUS = re.compile(r"[1-5][0-9]{2}\Z", re.ASCII)
 _HTTP = "application/http; msgtype=response"
+_LATEST = 253_402_300_799.0  # end of the year 9999: no date is later
 _LONGEST_BODY = 50 << 20  # of a sitemap, whatever `limits.body_bytes` says
 
 
@@ -107,13 +108,25 @@ def read_warc(path: Path, limits: LimitSettings, report: Report) -> Iterator[Imp
 
 
 def _own(record: WarcBlock, path: Path) -> Page | None:
-    """A record that claims to be written by Quadloom. A longer one than Quadloom writes is not believed."""
+    """A record that claims to be written by Quadloom. Anybody may have written it: a longer one than Quadloom writes
+    is not believed, and addresses and times are checked as those of foreign records are."""
     if record.is_long:
         raise ArchiveDamaged(f"it has more than {len(record.block)} bytes")
     head = "".join(f"{name}: {value}\r\n" for name, value in record.headers)
     data = f"WARC/1.1\r\n{head}\r\n".encode() + record.block + b"\r\n\r\n"
     found = warc_record.parse(data, f"{path.name}:{record.offset}")
-    return found if isinstance(found, Page) else None
+    if not isinstance(found, Page):
+        return None
+    url, final_url = resolve(found.url), resolve(found.final_url)
+    if url is None or final_url is None:
+        raise ArchiveDamaged(f"{(found.url if url is None else found.final_url)[:200]!r} is not the address of a page")
+    return msgspec.structs.replace(
+        found,
+        url=url,
+        final_url=final_url,
+        fetched_at=found.fetched_at if 0.0 <= found.fetched_at <= _LATEST else record.date,
+        hops=tuple(hop for hop in found.hops if resolve(hop.url) == hop.url),
+    )
 
 
 def _foreign(record: WarcBlock, limits: LimitSettings) -> Page | None:

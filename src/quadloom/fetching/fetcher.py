@@ -42,10 +42,14 @@ from quadloom.model.outcome import HostPace
 from quadloom.model.page import Failure, Page
 from quadloom.model.url import host_of
 from quadloom.model.visit import Visit
+from quadloom.process.clock import unix_time
 from quadloom.settings import PolitenessSettings, Settings
 
 ROBOTS_REDIRECTS = 5  # RFC 9309 2.3.1.2: at least five hops
 SITEMAP_BYTES = 50 * 1024 * 1024  # the limit of sitemaps.org for one file
+_CLOCKS_APART = (
+    3600.0  # seconds by which the clocks of machines may differ. A row from later was written by a wrong one
+)
 _MAX_HOSTS = 20_000
 _MAX_CHAINS = 10_000
 _RENDER_TURNS = 20  # times `limits.render_seconds` that a page may wait for the browser, unless its lease ends before
@@ -107,7 +111,7 @@ class Fetcher:
         settings: Settings,
         transport: Transport,
         *,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = unix_time,
         monotonic: Callable[[], float] = time.monotonic,
         random: Callable[[], float] | None = None,
         wanted: Wanted | None = None,
@@ -198,7 +202,7 @@ class Fetcher:
             host.waiting[origin].append(visit)
             return None
         row = host.rows.get(origin)
-        if row is None or row.expires <= self._clock():
+        if row is None or not row.fetched_at - _CLOCKS_APART <= self._clock() < row.expires:
             return self._ask_robots(visit, host, origin)
         return self._decide(visit, host, row)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import heapq
 import threading
-import time
 from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 from itertools import count
@@ -34,6 +33,7 @@ from quadloom.fetching.transport import (
 from quadloom.model.finding import Finding
 from quadloom.model.page import FailureKind, Hop, Page
 from quadloom.model.url import resolve
+from quadloom.process.clock import unix_time
 from quadloom.settings import Settings
 
 Responder = Callable[[FetchRequest], Result]
@@ -54,7 +54,7 @@ class InProcessTransport:
         settings: Settings,
         respond: Responder,
         *,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = unix_time,
         sleep: Callable[[float], None] | None = None,
     ) -> None:
         self._limits = settings.limits

@@ -10,7 +10,6 @@ because the archive holds nothing that was disallowed.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +21,7 @@ from quadloom.fetching.in_process import InProcessTransport, matches_validators,
 from quadloom.fetching.transport import Done, FetchRequest, Result, make_failure
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.page import Page
+from quadloom.process.clock import unix_time
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc import WarcArchive
 from quadloom.stores.protocols.archive import Archive
@@ -36,7 +36,7 @@ class ReplayTransport:
         archive: Archive,
         *,
         until: float = math.inf,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = unix_time,
         sleep: Callable[[float], None] | None = None,
     ) -> None:
         self._archive = archive

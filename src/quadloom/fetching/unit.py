@@ -22,6 +22,7 @@ from quadloom.fetching.transport import Transport
 from quadloom.model.visit import Visit
 from quadloom.process import threads
 from quadloom.process.channel import ProcessHeartbeat
+from quadloom.process.clock import unix_time
 from quadloom.settings import Settings
 
 _IDLE = 0.05  # seconds; a new order wakes the loop earlier
@@ -167,7 +168,7 @@ def serve(fetcher: Fetcher, orders: Orders, deliver: Callable[[list[FetchResult]
 def open_fetcher(
     settings: Settings,
     *,
-    clock: Callable[[], float] = time.time,
+    clock: Callable[[], float] = unix_time,
     random: Callable[[], float] | None = None,
     request_for: RequestFactory | None = None,
     transport: Transport | None = None,
@@ -187,7 +188,7 @@ def open_fetcher(
     )
 
 
-def open_transport(settings: Settings, *, clock: Callable[[], float] = time.time) -> Transport:
+def open_transport(settings: Settings, *, clock: Callable[[], float] = unix_time) -> Transport:
     """The transport that `crawl.transport` names. Raises `SettingsError` if there is none, or no archive to replay."""
     source = replay_source(settings)
     if source is None:

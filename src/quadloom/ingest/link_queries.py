@@ -30,7 +30,7 @@ from quadloom.syntaxes.terms import iri
 
 if TYPE_CHECKING:
     from quadloom.phases.extract_queries import UserQuery
-    from quadloom.stores.quads.sparql_client import SparqlServer
+    from quadloom.stores.quads.sparql_client import SparqlServer, SparqlServers
 
 
 def check_strategies(settings: Settings) -> None:
@@ -59,7 +59,12 @@ class UserQueryRunner:
     `notice` is called with the first failure of each query.
     """
 
-    def __init__(self, settings: Settings, store: Path | SparqlServer | None, notice: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        store: Path | SparqlServer | SparqlServers | None,
+        notice: Callable[[str], None],
+    ) -> None:
         self._settings = settings
         self._notice = notice
         self._warned: set[str] = set()

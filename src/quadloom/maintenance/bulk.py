@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib
 import queue
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,6 +20,7 @@ from msgspec.structs import replace
 
 from quadloom.errors import QuadloomError, StoreError
 from quadloom.process.channel import Channel, ChannelClosed, ChildProcess, run, start
+from quadloom.process.clock import unix_time
 from quadloom.scheduling.scope import Scope, ScopeRecord
 from quadloom.settings import Settings
 from quadloom.stores.stores import Stores, open_stores
@@ -138,7 +138,7 @@ def opened(job: BulkJob) -> Iterator[Stores]:
     """The stores of a job, for reading. One worker process for each process of the job: there are many of these."""
     settings = replace(job.settings, crawl=replace(job.settings.crawl, workers=1))
     with open_stores(
-        Path(job.path), settings, lambda _catalog: Scope(ScopeRecord()), time.time(), writable=False
+        Path(job.path), settings, lambda _catalog: Scope(ScopeRecord()), unix_time(), writable=False
     ) as stores:
         yield stores
 

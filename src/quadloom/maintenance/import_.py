@@ -8,7 +8,6 @@ too much memory is quarantined as in a crawl, and the rest is imported.
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -26,6 +25,7 @@ from quadloom.model.outcome import Outcome, Settlement
 from quadloom.model.url import canonical, fingerprint, host_of
 from quadloom.model.visit import Visit
 from quadloom.phases.page_result import PageResult
+from quadloom.process.clock import unix_time
 from quadloom.settings import Settings
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.stores import Stores
@@ -79,7 +79,7 @@ def import_files(
             findings[-1] = finding  # a report that shows no error must have had none
         notice("finding", f"{finding.severity}: {finding.message}")
 
-    pages = read_files(paths, settings.limits, default_graph=graph, now=time.time(), report=skip)
+    pages = read_files(paths, settings.limits, default_graph=graph, now=unix_time(), report=skip)
     report = import_pages(stores, settings if links else without_links(settings), pages, progress, notice)
     return msgspec.structs.replace(report, skipped=skipped, findings=tuple(findings))
 
@@ -90,7 +90,7 @@ def import_pages(
     pages: Iterable[ImportedPage],
     progress: Callable[[int], None] = lambda _pages: None,
     notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
-    clock: Callable[[], float] = time.time,
+    clock: Callable[[], float] = unix_time,
 ) -> ImportReport:
     """Read all pages into the warehouse; durable and searchable on return. `notice` is called for quarantined
     pages."""

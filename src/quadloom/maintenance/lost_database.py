@@ -1,4 +1,4 @@
-"""A warehouse whose database is lost: its archive has every page, and an import reads it into a new warehouse."""
+"""A warehouse whose database is lost: its archive has every page, and `quadloom recover` reads it again."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from quadloom.stores.stores import places_of
 
 
 def way_out(path: Path, settings: Settings) -> str:
-    """What to do, as a hint. The queue and the schedule of the pages are in the database alone."""
-    shared = settings.stores.archive.removeprefix("warc://") if settings.stores.archive.startswith("warc://") else ""
-    folders = [Path(shared)] if shared else [path / "archive", *map(Path, settings.stores.directories)]
-    sources = [f"{shlex.quote(str(folder))}/*.warc.gz" for folder in folders if any(folder.glob("*.warc.gz*"))]
+    """What to do, as a hint."""
     backup = f"restore {DATABASE} from a backup"
-    return f"{backup}, or read the archive: `quadloom -w NEW import {' '.join(sources)}`" if sources else backup
+    if not settings.stores.archive.startswith("warc:") or any(_archived(path, settings)):
+        return f"{backup}, or recover it from the archive: `quadloom -w {shlex.quote(str(path))} recover`"
+    return backup
 
 
 def refuse_lost_database(path: Path, settings: Settings) -> None:
@@ -26,8 +25,7 @@ def refuse_lost_database(path: Path, settings: Settings) -> None:
     look as if no page had them."""
     if exists(path, settings):
         return
-    folders = ((path / "archive", "*.warc.gz*"), (places_of(path, settings).quads, "*.sst"))
-    left = [folder for folder, file in folders if any(folder.glob(file))]
+    left = [*_archived(path, settings), *_with(places_of(path, settings).quads, "*.sst")]
     if left:
         raise lost_database(
             f"the database {path / DATABASE} is missing, but there are files in {left[0]}", path, settings
@@ -36,3 +34,14 @@ def refuse_lost_database(path: Path, settings: Settings) -> None:
 
 def lost_database(message: str, path: Path, settings: Settings) -> StoreError:
     return StoreError(message, hint=way_out(path, settings))
+
+
+def _archived(path: Path, settings: Settings) -> list[Path]:
+    """The folders that have files of the archive."""
+    shared = settings.stores.archive.removeprefix("warc:").removeprefix("//")
+    folders = [Path(shared)] if shared else [path / "archive", *map(Path, settings.stores.directories)]
+    return [folder for place in folders for folder in _with(place, "**/*.warc.gz*" if shared else "*.warc.gz*")]
+
+
+def _with(folder: Path, files: str) -> list[Path]:
+    return [folder] if any(folder.glob(files)) else []

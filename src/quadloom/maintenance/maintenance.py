@@ -1,9 +1,8 @@
-"""Maintenance of a warehouse that nothing else is writing to: export, import, verify, rebuild."""
+"""Maintenance of a warehouse that nothing else is writing to: export, import, verify, rebuild, prune."""
 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -17,12 +16,14 @@ from quadloom.ingest.failpoints import Failpoints
 from quadloom.ingest.link_queries import without_links
 from quadloom.maintenance.bulk import Runner
 from quadloom.maintenance.import_ import ImportReport, import_files
+from quadloom.maintenance.prune import PruneReport, prune
 from quadloom.maintenance.rebuild import RebuildReport, check_sources, rebuild
 from quadloom.maintenance.swap import SpooledLedger, commit, discard, write_marks
 from quadloom.maintenance.verify import VerifyReport, verify
 from quadloom.model.event import EventKind
+from quadloom.process.clock import unix_time
 from quadloom.process.durable import replacing
-from quadloom.stores.backends import fresh_quads, open_text
+from quadloom.stores.backends import fresh_quads, fresh_text
 from quadloom.stores.protocols.state import Shards
 from quadloom.stores.stores import Stores
 
@@ -56,12 +57,12 @@ class Maintenance:
         A file appears, or replaces an older one, when it is complete."""
         chosen = selection or Selection()
         if not isinstance(target, str | Path):
-            return export_to(self._queries, target, format or "nq", chosen, time.time(), progress)
+            return export_to(self._queries, target, format or "nq", chosen, unix_time(), progress)
         name = Path(target).name
         wanted = format or name.partition(".")[2] or "nq"
         parse_format(wanted)
         with replacing(Path(target)) as stream:
-            return export_to(self._queries, stream, wanted, chosen, time.time(), progress)
+            return export_to(self._queries, stream, wanted, chosen, unix_time(), progress)
 
     def import_(
         self,
@@ -76,7 +77,7 @@ class Maintenance:
         `notice` is called for quarantined pages and for records and files that were skipped, with the reason."""
         stores = self._stores
         if stores.shards is not None:
-            stores.shards.take_all(time.time())
+            stores.shards.take_all(unix_time())
         files = [Path(path) for path in paths]
         return import_files(stores, stores.settings, files, graph, progress, notice, links=links)
 
@@ -105,6 +106,13 @@ class Maintenance:
             self._reopen()
         return report
 
+    def prune(self, before: float) -> PruneReport:
+        """Remove superseded visits from before this time, and free their space in the archive. Raises
+        `WarehouseLocked` while other workers run on a shared database: a file that one of them has begun has no
+        references yet, and would be removed."""
+        with _all_shards(self._stores.shards, self._stores.settings.cluster.heartbeat):
+            return prune(self._stores, before)
+
     def _fill(self, progress: Progress, check_shards: Callable[[], None], links: bool) -> RebuildReport:
         stores = self._stores
         settings = stores.settings if links else without_links(stores.settings)
@@ -116,7 +124,7 @@ class Maintenance:
         with (
             closing(SpooledLedger(stores.path)) as ledger,
             fresh_quads(stores.places.new("quads"), settings) as quads,
-            closing(open_text(stores.places.new("text"), settings, writable=True)) as text,
+            fresh_text(stores.places.new("text"), settings) as text,
         ):
             report = rebuild(stores, settings, quads, text, ledger, progress=batch_done)
             check_shards()  # before pages that were not found are removed from a server
@@ -131,7 +139,7 @@ def _all_shards(shards: Shards | None, heartbeat: float) -> Iterator[Callable[[]
     if shards is None:
         yield lambda: None
         return
-    shards.take_all(time.time())
+    shards.take_all(unix_time())
     lost: set[int] = set()
     ended = threading.Event()
     sign = shards.heartbeat()

@@ -150,13 +150,17 @@ def rebuild(
             hint="check that the archive is mounted and may be read",
         )
     with suppress(StoreError):  # the old store is damaged, which may be why it is rebuilt
-        others = [graph for graph in stores.quads.graphs() if not is_page(graph) and graph != PAGES]
-        quads.insert_new([Quads.of(graph, stores.quads.graph(graph)) for graph in others])
+        quads.insert_new([Quads.of(graph, stores.quads.graph(graph)) for graph in other_graphs(stores.quads)])
     quads.flush()
     quads.optimize()
     text.commit()
     ledger.complete(Statistics.recounted(quads, stores.catalog).encode())
     return RebuildReport(pages=done, unreadable_records=unreadable, unreadable=tuple(named))
+
+
+def other_graphs(quads: QuadStore) -> list[str]:
+    """Graphs that no archived page gives: the scores of topical crawls, and what came of visits."""
+    return [graph for graph in quads.graphs() if not is_page(graph) and graph != PAGES]
 
 
 def _stored_job(quads: QuadStore, row: PageRow, description: bytes) -> IndexJob:

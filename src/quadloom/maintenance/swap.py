@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -32,6 +31,7 @@ from quadloom.ingest.index.describe import REPROCESSED_AT
 from quadloom.ingest.index.indexer import IndexAcks
 from quadloom.model.link import Discovery
 from quadloom.model.wire import decode, encode
+from quadloom.process.clock import unix_time
 from quadloom.process.durable import sync, sync_tree
 from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.stores.stores import INDEXES, JOURNAL, Places, Stores
@@ -87,6 +87,15 @@ def discard(places: Places) -> None:
         (places.path / _MARKS).unlink(missing_ok=True)
 
 
+def abandon(places: Places) -> None:
+    """Forget a rebuild, however far it came, because other indexes will take its place. Those that it has exchanged
+    already stay."""
+    exchange_folders(places, Failpoints())
+    (places.path / JOURNAL).unlink(missing_ok=True)
+    sync(places.path)
+    discard(places)
+
+
 def commit(places: Places, failpoints: Failpoints) -> bool:
     """Step 1: from here on the rebuild counts. The new stores are closed. True = there are folders to exchange, which
     the next opening does."""
@@ -136,7 +145,7 @@ def write_marks(stores: Stores, failpoints: Failpoints) -> None:
     path, places = stores.path, stores.places
     if not (path / JOURNAL).exists():
         return
-    now = time.time()
+    now = unix_time()
     if stores.shards is not None:
         stores.shards.take_all(now)
     retry_when_unavailable(lambda: _transaction(stores, now))

@@ -8,6 +8,7 @@ import msgspec
 
 from quadloom.model.finding import Finding, PageAudit
 from quadloom.model.link import Link
+from quadloom.model.quads import NamedTriple, Triple, as_nquads
 
 Kind = Literal[
     "html", "xhtml", "xml", "svg", "wsdl", "xsd", "rss", "atom", "jsonfeed", "opml", "sitemap", "sitemapindex",
@@ -93,13 +94,14 @@ class FactsCarrier(msgspec.Struct, frozen=True):
 class Transformed(FactsCarrier, frozen=True):
     """All that one resource says: statements, links, words and defects.
 
-    `nquads` has the page's URL as graph name and keeps blank nodes (`_:b0` …); the index phase skolemises them.
-    Statements come in a stable order for a given input. Link quads are not in here: `links` has all links, and
-    the index phase stores the kinds that the setting `index.links` asks for.
+    `triples` and `named` keep blank nodes (`_:b0` …); the index phase skolemises them. Statements come in a stable
+    order for a given input. Link quads are not in here: `links` has all links, and the index phase stores the kinds
+    that the setting `index.links` asks for.
     """
 
     url: str
-    nquads: bytes = b""
+    triples: tuple[Triple, ...] = ()
+    named: tuple[NamedTriple, ...] = ()  # statements in graphs of the document's own
     links: tuple[Link, ...] = ()
     text: str = ""  # main text, whitespace folded
     headings: str = ""  # of the main part, one a line; so are the texts of its links and images
@@ -113,6 +115,12 @@ class Transformed(FactsCarrier, frozen=True):
     reasons: tuple[str, ...] = ()
     lastmods: tuple[tuple[str, float], ...] = ()  # sitemaps and feeds: (URL, unix time)
     audit: PageAudit = PageAudit()
+    rhythms: tuple[tuple[str, float], ...] = ()  # (URL, stated seconds between changes)
+
+    @property
+    def nquads(self) -> bytes:
+        """All statements as N-Quads, those without a graph of their own in the page's. Written anew at each access."""
+        return as_nquads(self.triples, self.named, self.url)
 
 
 class PushOffer(msgspec.Struct, frozen=True, array_like=True):

@@ -1,11 +1,21 @@
-"""Statements of one graph as N-Quads bytes."""
+"""Statements in columns, and those of one graph as N-Quads bytes.
+
+Extractors know the terms of what they state: subject, predicate and object, in N-Triples syntax. Terms stay apart until
+the page's graph is written, so that links, types, words and names of blank nodes are read from columns and no line is
+parsed again.
+"""
 
 from __future__ import annotations
 
 from array import array
+from collections.abc import Collection
 
 import msgspec
 from xxhash import xxh3_64_intdigest, xxh3_128_digest
+
+Triple = tuple[str, str, str]
+NamedTriple = tuple[str, str, str, str]
+"""A statement with a graph of its own, which comes last (TriG, N-Quads, JSON-LD)."""
 
 MAX_LINES = 2000  # for a longer graph, lines are not remembered one by one
 
@@ -33,3 +43,12 @@ def line_fingerprints(nquads: bytes) -> bytes:
     if len(lines) > MAX_LINES:
         return b""
     return array("Q", [xxh3_64_intdigest(line) for line in lines if line]).tobytes()
+
+
+def as_nquads(triples: Collection[Triple], named: Collection[NamedTriple] = (), graph: str = "") -> bytes:
+    """Lines in this order; `triples` in `graph` (an IRI without brackets), or as N-Triples if none is given."""
+    end = f" <{graph}> .\n" if graph else " .\n"
+    text = end.join(map(" ".join, triples)) + end if triples else ""
+    if named:
+        text += " .\n".join(map(" ".join, named)) + " .\n"
+    return text.encode("utf-8", "replace")

@@ -8,6 +8,7 @@ servers treat alike are one page, while the request still goes to the spelling t
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
@@ -157,6 +158,11 @@ def site_of(host: str) -> str:
     if "." not in name:
         return host
     return registered_domain(name) or name
+
+
+def belongs_to(host: str, sites: Collection[str]) -> bool:
+    """Whether a host is one of these, with or without its port, or of one of these registered domains; none = all."""
+    return not sites or host in sites or site_of(host) in sites or host.rpartition(":")[0] in sites
 
 
 def _is_noise(pair: str) -> bool:

@@ -108,30 +108,38 @@ def discoveries(
     `leading_to` are the `targets` of the page's links.
     """
     site = site_of(host_of(transformed.url))
-    lastmods = dict(transformed.lastmods)
+    lastmods, rhythms = dict(transformed.lastmods), dict(transformed.rhythms)
     everywhere = frozenset[LinkKind]().union(*(strategy.kinds for strategy in strategies if strategy.sites == "any"))
+    somewhere = [strategy for strategy in strategies if strategy.sites != "any"]
     found: list[Discovery] = []
     seen = {visit.key}
     for link, target in zip(transformed.links, leading_to, strict=True):
         if link.nofollow or target.key in seen:
             continue
-        if link.kind not in everywhere and not any(strategy.wanted(link, site) for strategy in strategies):
+        kind = link.kind
+        if kind not in everywhere and not (somewhere and any(one.wanted(link, site) for one in somewhere)):
             continue
         seen.add(target.key)
-        lastmod = lastmods.get(link.target, 0.0)
-        # A lastmod is worth reporting even for a known URL.
-        if is_news(target.fingerprint, _depth(link, visit)) or lastmod:
-            found.append(_discovery(link, target, visit, lastmod))
+        depth = visit.depth if kind == "redirect" else visit.depth + 1
+        lastmod = lastmods.get(link.target, 0.0) if lastmods else 0.0
+        rhythm = rhythms.get(link.target, 0.0) if rhythms else 0.0
+        # What a sitemap says of a page is worth reporting even for a known URL.
+        if is_news(target.fingerprint, depth) or lastmod or rhythm:
+            found.append(_discovery(link, target, visit, lastmod, rhythm))
+    if own := rhythms.get(transformed.url, 0.0):
+        target = LinkTarget(visit.key, visit.host, visit.fingerprint)
+        itself = Link(transformed.url, transformed.url, visit.kind)
+        found.append(msgspec.structs.replace(_discovery(itself, target, visit, 0.0, own), depth=visit.depth))
     return tuple(found)
 
 
 def discovery(link: Link, visit: Visit) -> Discovery:
     """One link as a discovery for the frontier."""
     (target,) = targets((link,))
-    return _discovery(link, target, visit, 0.0)
+    return _discovery(link, target, visit)
 
 
-def _discovery(link: Link, target: LinkTarget, visit: Visit, lastmod: float) -> Discovery:
+def _discovery(link: Link, target: LinkTarget, visit: Visit, lastmod: float = 0.0, rhythm: float = 0.0) -> Discovery:
     """Of ordinary priority: the owner of the frontier decides whether it is likely to hold structured data, because
     only the owner has the model (`quadloom.refresh.predictor`)."""
     return Discovery(
@@ -144,6 +152,7 @@ def _discovery(link: Link, target: LinkTarget, visit: Visit, lastmod: float) -> 
         via=visit.fingerprint,
         anchor=link.anchor[:200],
         lastmod=lastmod,
+        rhythm=rhythm,
     )
 
 

@@ -7,12 +7,13 @@ runs behind a boundary of its own: a broken block costs itself, never the rest o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from quadloom.checks.page import NOTHING, PageChecks, check_page
 from quadloom.errors import QuadloomError, SyntaxInvalid
-from quadloom.model.document import Document, PageFacts, Transformed
+from quadloom.model.document import PageFacts, Transformed
 from quadloom.model.link import Link
+from quadloom.model.quads import Triple
 from quadloom.model.service import ServiceAnswer
 from quadloom.phases.detect import Detected, detect_body
 from quadloom.phases.unpack import MAGIC, unpack
@@ -22,7 +23,8 @@ from quadloom.syntaxes.feeds.sitemaps import links_allowed
 from quadloom.syntaxes.html.meta import read_robots
 from quadloom.syntaxes.installed import SYNTAXES
 from quadloom.syntaxes.rdf.links import data_links
-from quadloom.syntaxes.registry import Context, Extractor, Loader, Registry, signs_in
+from quadloom.syntaxes.registry import Context, Extractor, Loader, Registry
+from quadloom.syntaxes.signs import signs_in
 from quadloom.syntaxes.sink import sink_limits
 from quadloom.syntaxes.terms import TYPE
 from quadloom.syntaxes.xml.validation import validate
@@ -58,6 +60,7 @@ _TOPICS = frozenset(
         "https://schema.org/mainEntity",
     )
 )
+_TITLING = _NAMES | _TOPICS
 _TEXT = re.compile(r'"((?:[^"\\]|\\.)*+)"')
 _ESCAPED = re.compile(r"\\(.)")
 _PLAIN = {'"': '"', "\\": "\\"}
@@ -106,15 +109,17 @@ def transform(
         _guarded(context, Extractor("xml", validate))
     if not context.facts.metas:
         read_robots(context)
-    statements = context.sink.statements()
+    sink = context.sink
+    triples = tuple(sink.triples)
+    stated = [*triples, *[one[:3] for one in sink.named]] if sink.named else triples
     checks = NOTHING
-    from_data = statements[own:] if counts and counts[0][0] in OWN_WORDS else statements
+    from_data = stated[own:] if counts and counts[0][0] in OWN_WORDS else stated
     if from_data:
         _add_data_links(context, from_data)
-        checks = _checked(context, statements, counts, blanks)
+        checks = _checked(context, counts, blanks)
     for step in context.last_steps:  # after the checks, which look at the tree as it was parsed
         _guarded(context, Extractor("html", step))
-    return _transformed(context, document, reasons, counts, statements, checks)
+    return _transformed(context, reasons, counts, stated, checks)
 
 
 def _run_extractors(
@@ -162,13 +167,14 @@ def _guarded(context: Context, extractor: Extractor) -> None:
 
 def _transformed(
     context: Context,
-    document: Document,
     reasons: tuple[str, ...],
     counts: list[tuple[str, int]],
-    statements: list[str],
+    stated: Sequence[Triple],
     checks: PageChecks,
 ) -> Transformed:
+    """`stated`: all statements, whatever their graph."""
     sink, facts, limits = context.sink, context.facts, context.settings.limits
+    document = context.document
     if sink.overflow:
         most = sink_limits(limits, len(context.body))
         message = (
@@ -185,7 +191,7 @@ def _transformed(
             document.media_type,
             document.charset,
             facts.language,
-            facts.title or data_title(statements, context.url),
+            facts.title or data_title(stated, context.url),
             facts.canonical,
             tuple(counts),
             facts.noindex,
@@ -193,31 +199,31 @@ def _transformed(
             facts.noarchive,
         ),
         context.url,
-        nquads=sink.nquads(context.url),
+        tuple(sink.triples),
+        tuple(sink.named),
         links=tuple(context.links[: links_allowed(document.kind, limits)]),
         text=facts.text[: limits.text_chars],
         headings=facts.headings,
         link_texts=facts.link_texts,
         image_texts=facts.image_texts,
         description=facts.description,
-        types=_types(statements),
+        types=_types(stated),
         mails=tuple(facts.mails),
         images=tuple(facts.images),
         findings=(*context.findings, *checks.findings),
         reasons=reasons,
         lastmods=tuple(facts.lastmods),
+        rhythms=tuple(facts.rhythms),
         audit=checks.audit,
     )
 
 
-def _checked(
-    context: Context, statements: list[str], counts: list[tuple[str, int]], blanks: dict[str, int]
-) -> PageChecks:
+def _checked(context: Context, counts: list[tuple[str, int]], blanks: dict[str, int]) -> PageChecks:
     """The checks behind a boundary of their own: they must not cost a page its data."""
     if not context.settings.audit.checks:
         return NOTHING
     try:
-        return check_page(context, statements, counts, blanks)
+        return check_page(context, context.sink.statements(), counts, blanks)
     except QuadloomError as error:
         context.find("checks-failed", error.message, severity="error", advice=error.hint)
     except Exception as error:  # noqa: BLE001 - as for extractors
@@ -230,39 +236,33 @@ def _checked(
     return NOTHING
 
 
-def _add_data_links(context: Context, statements: list[str]) -> None:
+def _add_data_links(context: Context, stated: Sequence[Triple]) -> None:
     room = links_allowed(context.document.kind, context.settings.limits) - len(context.links)
     if room <= 0:
         return
     known = {link.target for link in context.links}
     nofollow = context.facts.nofollow
-    for link in data_links(statements, context.url, room):
+    for link in data_links(stated, context.url, room):
         if link.kind != "other" or link.target not in known:
             context.links.append(link if not nofollow else Link(link.target, link.source, link.kind, nofollow=True))
 
 
-def _types(statements: list[str]) -> tuple[str, ...]:
-    marker = f" {TYPE} <"
-    found: dict[str, None] = {}
-    for statement in statements:
-        at = statement.find(marker)
-        if at > 0:
-            found[statement[at + len(marker) : -1]] = None
-    return tuple(found)
+def _types(stated: Sequence[Triple]) -> tuple[str, ...]:
+    found = dict.fromkeys([obj for _, predicate, obj in stated if predicate == TYPE])
+    return tuple([obj[1:-1] for obj in found if obj[:1] == "<" and obj[:2] != "<<"])
 
 
-def data_title(statements: list[str], url: str) -> str:
+def data_title(stated: Sequence[Triple], url: str) -> str:
     """What a document without a title of its own describes: the name of its main topic, else of a thing that is named
     after the document, else of the first thing that has a name. For files of data, which people find by that."""
     names: dict[str, str] = {}
     topic = ""
-    for statement in statements[:_TITLED]:
-        subject, _, rest = statement.partition(" ")
-        predicate, _, value = rest.partition(" ")
-        if predicate in _TOPICS:
-            topic = topic or value
-        elif predicate in _NAMES and value.startswith('"') and (found := _TEXT.match(value)):
-            names.setdefault(subject, found.group(1))
+    for subject, predicate, value in stated[:_TITLED]:
+        if predicate in _TITLING:
+            if predicate in _TOPICS:
+                topic = topic or value
+            elif value[:1] == '"' and (found := _TEXT.match(value)):
+                names.setdefault(subject, found.group(1))
     if not names:
         return ""
     own = next((subject for subject in names if subject == f"<{url}>" or subject.startswith(f"<{url}#")), "")

@@ -6,7 +6,7 @@ its end of the channel. A frame is a length of four bytes and so many bytes.
 
 What holds for every child:
 
-* It has the owner's import path, folder and variables, and never leaves a core file.
+* It has the owner's import path, folder, variables and time, and never leaves a core file.
 * Ctrl-C never ends it, not even while its interpreter starts: that signal is for the owner.
 * Its address space is capped by the kernel, if the owner gives a number.
 * When the owner dies or closes the channel, the child ends, also in the middle of its work (`attach`).
@@ -32,7 +32,7 @@ from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeVar
 
 from quadloom.model import wire
-from quadloom.process import limits, template
+from quadloom.process import clock, limits, template
 from quadloom.process.limits import ChildExit
 
 T = TypeVar("T")
@@ -40,6 +40,7 @@ _LENGTH = struct.Struct("<I")
 _BUFFER = 1 << 20
 _CHUNK = 1 << 18
 _SMALL = 1 << 16
+_LARGE = 1 << 22
 _END_SECONDS = 5.0  # between the end of a child's stream and the end of the child
 
 
@@ -119,7 +120,10 @@ class Channel:
         if len(self._received) < 4 + length:
             return None
         message = bytes(memoryview(self._received)[4 : 4 + length])
-        del self._received[: 4 + length]
+        if length > _LARGE:  # a buffer that was once large would stay so
+            self._received = self._received[4 + length :]
+        else:
+            del self._received[: 4 + length]
         return message
 
 
@@ -263,7 +267,7 @@ def _new_interpreter(
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
     try:
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", module, str(channel), str(address_space)],
+            [sys.executable, "-P", "-m", module, str(channel), str(address_space), repr(clock.origin())],
             pass_fds=(channel,),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -293,6 +297,7 @@ def attach(at_end: Callable[[], None] = lambda: None) -> Channel:
     sock = socket.socket(fileno=int(sys.argv[1]))
     threading.Thread(target=_end_with_owner, args=(sock.fileno(), at_end), name="owner-watch", daemon=True).start()
     limits.limit_memory(int(sys.argv[2]))
+    clock.adopt(float(sys.argv[3]))
     return Channel(sock)
 
 

@@ -26,7 +26,7 @@ from functools import cache
 import msgspec
 
 from quadloom.model import wire
-from quadloom.process import limits
+from quadloom.process import clock, limits
 
 UNKNOWN_EXIT = 255  # code of a child whose template died before it could say how the child ended
 STATUS_BYTES = 4  # process id, later exit code, each a signed number
@@ -42,6 +42,7 @@ class ForkOrder(msgspec.Struct, frozen=True, array_like=True):
 
     module: str
     address_space: int
+    clock_origin: float
     folder: str
     environment: dict[str, str]
 
@@ -181,7 +182,7 @@ def fork(
     """Run `module.main()` in a child that is forked from the template. Raises `OSError`."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
-        order = ForkOrder(module, address_space, os.getcwd(), {**os.environ, **environment})
+        order = ForkOrder(module, address_space, clock.origin(), os.getcwd(), {**os.environ, **environment})
         _order(order, (channel, theirs.fileno(), stderr))
     return ForkedProcess(ours)
 

@@ -102,7 +102,7 @@ def _become(order: ForkOrder, channel: int, stderr: int) -> None:
         os.environ.clear()
         os.environ.update(order.environment)
         gc.enable()
-        sys.argv = [order.module, str(channel), str(order.address_space)]
+        sys.argv = [order.module, str(channel), str(order.address_space), repr(order.clock_origin)]
         sys.modules[order.module].main()
         code = 0
     except SystemExit as leaving:

@@ -24,6 +24,7 @@ import numpy.typing as npt
 from quadloom.errors import StoreError
 from quadloom.model.subscription import Subscription, personalization
 from quadloom.model.url import fingerprint
+from quadloom.process.clock import unix_time
 from quadloom.process.threads import start
 from quadloom.ranking.link_exchange import LinkExchange
 from quadloom.ranking.link_matrix import LinkMatrix, packed_records
@@ -268,10 +269,10 @@ class PageRanker:
             if time.monotonic() >= due or self._urgent.is_set():
                 self._urgent.clear()
                 began = time.monotonic()
-                self.recompute(time.time())
+                self.recompute(unix_time())
                 due = time.monotonic() + max(every, 10.0 * (time.monotonic() - began))
             else:
-                self.estimate_new(time.time())
+                self.estimate_new(unix_time())
 
 
 def _mean(values: Vector) -> float:

@@ -12,7 +12,6 @@ the first page that links to it, and what other links add is known only to the r
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -67,7 +66,7 @@ class Rescheduler:
         self._ranker = ranker
         self._scope = scope
         self._unread: Place | None = None  # where the pass over unread URLs continues; None = none is running
-        self._next_unread_pass = 0.0 if scheduler.guided else math.inf
+        self._next_unread_pass = 0.0
         self._describe = describe
         self._moved: Fingerprints = np.frombuffer(_REMAINING.get(self._catalog) or b"", dtype=np.int64)
         self._after: int | None = None  # where the pass over all pages continues; None = none is running
@@ -90,7 +89,7 @@ class Rescheduler:
         moved = self._ranker.take_moved() if self._ranker is not None else None
         if moved is not None:
             self._moved = np.union1d(self._moved, moved)
-        if self._unread is None and time.monotonic() >= self._next_unread_pass:
+        if self._unread is None and self._scheduler.guided and time.monotonic() >= self._next_unread_pass:
             self._unread, self._next_unread_pass = FIRST_PLACE, time.monotonic() + _UNREAD_EVERY
         if not self.pending or time.monotonic() < self._not_before:
             return
@@ -130,19 +129,12 @@ class Rescheduler:
 
     def _rescore(self) -> None:
         if self._unread is not None:
-            self._unread = self._frontier.rescore(self._unread, _UNREAD_CHUNK, self._scores)
-
-    def _scores(self, unread: Sequence[tuple[int, float]]) -> list[float | None]:
-        """The importance of each URL if it differs enough from its (fingerprint, score), else None."""
-        if self._ranker is None:
-            return [None] * len(unread)
-        ranks = self._ranker.weigh([key for key, _ in unread], [False] * len(unread))
-        return [
-            rank.importance
-            if rank is not None and abs(rank.importance - score) > MOVED * min(rank.importance, score)
-            else None
-            for rank, (_, score) in zip(ranks, unread, strict=True)
-        ]
+            ranker = self._ranker
+            self._unread = (
+                self._frontier.rescore(self._unread, _UNREAD_CHUNK, lambda unread: new_scores(ranker, unread))
+                if ranker is not None
+                else None
+            )
 
     def _write(self, rows: list[PageRow], times: list[ScheduledPage], now: float) -> None:
         with self._catalog.transaction():
@@ -156,3 +148,14 @@ class Rescheduler:
         """Store the pages that remain, for the next crawl."""
         remaining = self._moved[:_MOST_REMAINING]
         _REMAINING.put(self._catalog, remaining.tobytes() if len(remaining) else None)
+
+
+def new_scores(ranker: PageRanker, unread: Sequence[tuple[int, float]]) -> list[float | None]:
+    """The importance of each URL if it differs enough from its (fingerprint, score), else None."""
+    ranks = ranker.weigh([key for key, _ in unread], [False] * len(unread))
+    return [
+        rank.importance
+        if rank is not None and abs(rank.importance - score) > MOVED * min(rank.importance, score)
+        else None
+        for rank, (_, score) in zip(ranks, unread, strict=True)
+    ]

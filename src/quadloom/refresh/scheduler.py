@@ -17,10 +17,8 @@ from email.utils import parsedate
 from functools import lru_cache
 from typing import NamedTuple
 
-import msgspec
 from msgspec.structs import replace
 
-from quadloom.errors import UsageError
 from quadloom.ingest.hooks import SettleBatch
 from quadloom.model.outcome import READ_OUTCOMES, Outcome, PageRow, Settlement
 from quadloom.model.url import Url, site_of
@@ -30,8 +28,8 @@ from quadloom.ranking.ranker import PageRanker
 from quadloom.refresh.dead_pages import DeadPages, PageAddress
 from quadloom.refresh.pacing import BandwidthPacer
 from quadloom.refresh.predictor import DataPredictor
+from quadloom.refresh.shares_change import SharesChange
 from quadloom.refresh.state import Schedule, load, remember, save
-from quadloom.scheduling.objectives import Policy
 from quadloom.scheduling.page_row import PageScheduleRow
 from quadloom.scheduling.planner import Decision, PageSchedule, VisitObservation
 from quadloom.scheduling.shares import BandwidthShares, ReadCounts
@@ -47,17 +45,6 @@ _ALSO_CONSIDERED = 64  # because some of the pages due next were read too recent
 _PATIENCE = 4.0  # how many times longer seeds, subscribed and important pages may be gone before they are dead
 _WITH_CHANGES = frozenset((Outcome.NEW, Outcome.CHANGED))
 _PLANNED_FIRST = READ_OUTCOMES | {Outcome.GONE}  # first visits that the planner decides about
-
-
-class SharesChange(msgspec.Struct, frozen=True):
-    """Control request `freshness`."""
-
-    bandwidth: float | None = None
-    suspect_share: float | None = None
-    discovery_share: float | None = None
-    policy: Policy | None = None
-    alpha: float | None = None
-    chi: float | None = None
 
 
 class RescheduledPage(NamedTuple):
@@ -100,16 +87,23 @@ class RefreshScheduler:
         self._scope = scope
         self._data_weight = freshness.chi
         self._damping = freshness.damping
-        self.guided = settings.crawl.order == "importance"
+        self._order = settings.crawl.order
+        self._guided_share = settings.crawl.guided_share
         self.planner, dead = load(catalog, settings, self.shares.refresh_bandwidth(ReadCounts()))
         self._dead = DeadPages(catalog, self.planner, dead)
         self.predictor = DataPredictor(catalog)
         self._announced: dict[int, float] = {}
+        self._rhythms: dict[int, float] = {}
         self._pushed: dict[int, bool] = {}
         self._due_now: list[ScheduledPage] = []
         self._announced_now: dict[int, float] = {}  # pages to read soon, and not before
         self._uncommitted = False
         self._saved_at = -math.inf
+
+    @property
+    def guided(self) -> bool:
+        """Whether importance decides about first reads, about all of them or a share."""
+        return self._order == "importance" or (self._order == "breadth-first" and self._guided_share > 0.0)
 
     def prepare(self, batch: SettleBatch) -> None:
         if self._ranker is not None:
@@ -138,7 +132,7 @@ class RefreshScheduler:
     def _plan_part(self, part: Sequence[Settlement], rows: Mapping[int, PageRow], now: float) -> list[Settlement]:
         ranks = self._ranks(part)
         cases = [
-            self._case(settlement, rows.get(settlement.visit.fingerprint), rank)
+            self._case(settlement, rows.get(settlement.visit.fingerprint), rank, now)
             for settlement, rank in zip(part, ranks, strict=True)
         ]
         undecided = [case for case in cases if isinstance(case, _Case)]
@@ -193,7 +187,7 @@ class RefreshScheduler:
         """Pages announced as changed, none sooner than `freshness.min_interval` after its last visit."""
         rows = self._catalog.pages(list(self._announced_now)) if self._announced_now else {}
         return [
-            ScheduledPage(key, row.host, max(now, row.fetched_at + self.planner.min_interval))
+            ScheduledPage(key, row.host, max(now, min(now, row.fetched_at) + self.planner.min_interval))
             for key, row in rows.items()
             if row.outcome in READ_OUTCOMES and row.fetched_at < self._announced_now[key]
         ]
@@ -229,22 +223,15 @@ class RefreshScheduler:
         """Set bandwidth, shares or policy while the crawl runs; None = as before. Returns the values in effect.
 
         Raises `UsageError` or `SettingsError` for a wrong value, and then changes nothing."""
-        for name, value, hint in (
-            ("the bandwidth", change.bandwidth, "to stop fetching for a while: `quadloom pause`"),
-            ("χ", change.chi, "1 weighs both kinds alike"),
-            (
-                "α",
-                change.alpha,
-                "the paper uses 0.95; smaller values care more whether a copy is old than how old it is",
-            ),
-        ):
-            if value is not None and not 0.0 < value < math.inf:  # also refuses NaN
-                raise UsageError(f"{name} must be positive, not {value:g}", hint=hint)
+        change.check(self._order)
         shares, planner = self.shares, self.planner
         shares.set(
             shares.suspects if change.suspect_share is None else change.suspect_share,
             shares.pages if change.discovery_share is None else change.discovery_share,
         )
+        if change.guided_share is not None:
+            self._guided_share = change.guided_share
+            self._frontier.guide(change.guided_share)
         if change.bandwidth is not None:
             self._bandwidth = change.bandwidth
         if change.chi is not None:
@@ -262,7 +249,13 @@ class RefreshScheduler:
             "policy": planner.policy,
             "alpha": planner.alpha,
             "chi": self._data_weight,
+            "guided_share": 1.0 if self._order == "importance" else self._guided_share if self.guided else 0.0,
         }
+
+    def state_rhythm(self, urls: Sequence[str], rhythm: float) -> None:
+        """Remember how often the pages change, as their owner says: seconds between two changes."""
+        for url in urls:
+            remember(self._rhythms, Url.parse(url).fingerprint, rhythm)
 
     def mark_pushed(self, urls: Sequence[str]) -> None:
         """Mark pages as changed because an entitled publisher said so; they are already queued."""
@@ -311,7 +304,9 @@ class RefreshScheduler:
         scope = self._scope()
         return scope is not None and scope.verdict(row.href, row.host, row.depth) is not None
 
-    def _case(self, settlement: Settlement, old: PageRow | None, rank: PageRank | None) -> _Case | Settlement:
+    def _case(
+        self, settlement: Settlement, old: PageRow | None, rank: PageRank | None, now: float
+    ) -> _Case | Settlement:
         """What the planner has to decide; the settlement itself if there is nothing to decide."""
         row = settlement.page
         schedule = decode(old.schedule, PageScheduleRow) if old is not None and old.schedule else None
@@ -322,7 +317,7 @@ class RefreshScheduler:
             or (schedule is None and settlement.outcome not in _PLANNED_FIRST)
         ):
             return settlement  # a retry, or a page that was never read: the frontier's own rules are enough
-        if old is not None and row.fetched_at <= old.fetched_at:
+        if old is not None and row.fetched_at <= old.fetched_at <= now:
             # The lease of this visit had expired, and the newer visit is already planned.
             again = schedule.next_visit if schedule is not None else None
             return replace(settlement, page=replace(row, schedule=old.schedule), again_at=again)
@@ -349,6 +344,7 @@ class RefreshScheduler:
             None if rank is None else rank.weight,
             self._pushed.pop(row.fingerprint, False) if self._pushed else False,
             self._patience(row, rank) if settlement.outcome is Outcome.GONE else 1.0,
+            self._rhythms.pop(row.fingerprint, 0.0) if self._rhythms else 0.0,
         )
         return _Case(settlement, row, schedule, observation, rank)
 
@@ -387,12 +383,16 @@ class RefreshScheduler:
         return settlement if found is settlement.discoveries else replace(settlement, discoveries=found)
 
     def _note_links(self, settlement: Settlement, old: PageRow | None, now: float) -> None:
-        """What a new or changed page says about others: links to dead pages, and dates of change."""
+        """What a new or changed page says about others: links to dead pages, dates of change and rhythms."""
         if self._dead.visits:
             for found in settlement.discoveries:
                 self._due_now += self._dead.linked(PageAddress(found.fingerprint, found.host), now)
         since = old.fetched_at if old is not None else math.inf
-        for found in [found for found in settlement.discoveries if found.lastmod]:
+        for found in [found for found in settlement.discoveries if found.lastmod or found.rhythm]:
+            if found.rhythm:
+                remember(self._rhythms, found.fingerprint, found.rhythm)
+            if not found.lastmod:
+                continue
             remember(self._announced, found.fingerprint, found.lastmod)
             if since < found.lastmod <= now and self.planner.trust(found.host, "announced").trusted:
                 self._announced_now[found.fingerprint] = found.lastmod

@@ -27,7 +27,8 @@ def schedule_facts(planner: Planner, row: PageRow) -> list[ScheduleFact]:
     """The facts about a page that is scheduled (`row.schedule` is not empty); the last is its next visit."""
     stored = decode(row.schedule, PageScheduleRow)
     schedule, host = stored.plan, row.host
-    prior = planner.prior_of(site_of(host))
+    site = site_of(host)
+    prior = planner.prior_of(site, schedule.rhythm)
     rate = ChangeRate.decode(schedule.rate, prior)
     low, high = rate.interval(0.8)
     market = planner.market_of(host)
@@ -39,6 +40,7 @@ def schedule_facts(planner: Planner, row: PageRow) -> list[ScheduleFact]:
         max(price.price, 1e-300),
         planner.alpha,
     )
+    honesty = planner.honesty(site) if schedule.rhythm else 0.0
     trusted = [source for source in ("last-modified", "announced") if planner.believes(host, source)]
     since = f", since {_date(schedule.gone_since)}" if schedule.gone_since else ""
     fact = ScheduleFact
@@ -52,7 +54,12 @@ def schedule_facts(planner: Planner, row: PageRow) -> list[ScheduleFact]:
         fact(
             "site's prior",
             f"a change every {_span(math.exp(-prior.centre))} ×/÷ e^{prior.spread:.2g}",
-            "log-normal, learned from the site's pages",
+            "log-normal, learned from the site's pages" + (", and from the stated rhythm" if honesty else ""),
+        ),
+        fact(
+            "stated rhythm",
+            f"every {_span(schedule.rhythm)}, honesty {honesty:.2g}" if schedule.rhythm else "none",
+            "by the owner (changefreq, revisit-after, publication); honesty: how far visits to the site confirm it",
         ),
         fact("dates believed", ", ".join(trusted) or "none", "lower tenth of precision and recall ≥ 0.7"),
         fact(

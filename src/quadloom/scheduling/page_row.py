@@ -39,6 +39,7 @@ class PageSchedule(msgspec.Struct, frozen=True, array_like=True):
     host_counted: bool = False  # whether the page is also in the demand of its host
     gone_since: float = 0.0  # first of the visits in a row that found it gone; 0 = it is there
     dead: bool = False
+    rhythm: float = 0.0  # seconds between changes that the owner states; 0 = nothing is stated
 
 
 class PageScheduleRow(msgspec.Struct, frozen=True, array_like=True):

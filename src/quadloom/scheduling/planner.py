@@ -24,6 +24,7 @@ from quadloom.scheduling.change_rate import ChangeRate, Estimate, Prior, SitePri
 from quadloom.scheduling.demand import Demand, ExpectedFreshness, Place, Price, place
 from quadloom.scheduling.objectives import Policy, ideal_period
 from quadloom.scheduling.page_row import PageSchedule as PageSchedule
+from quadloom.scheduling.rhythms import StatedEstimate, StatedRhythms, Sums
 from quadloom.scheduling.trust import Trust, announced_age
 from quadloom.settings import FreshnessSettings, length_of
 
@@ -43,7 +44,7 @@ class VisitObservation(msgspec.Struct, frozen=True):
     `modified_at`: Last-Modified. `announced_at`: sitemap lastmod or feed. `host_delay`: seconds between polite
     requests to the host. `weight`: from the last ranking, None = as before. `pushed`: the page was visited because an
     authorised sender had reported a change. `patience`: how many times longer than others a page may be gone before it
-    is dead.
+    is dead. `rhythm`: seconds between changes that the owner states, 0 = as before.
     """
 
     host: str
@@ -57,6 +58,7 @@ class VisitObservation(msgspec.Struct, frozen=True):
     weight: float | None = None
     pushed: bool = False
     patience: float = 1.0
+    rhythm: float = 0.0
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -93,6 +95,7 @@ class PlannerState(msgspec.Struct, frozen=True):
     trusts: dict[str, bytes]
     hosts: dict[str, tuple[int, list[tuple[int, int, float, float, float]] | None]]
     demand: list[tuple[int, int, float, float, float]]
+    rhythms: dict[str, Sums] = {}
 
 
 class Planner:
@@ -110,6 +113,7 @@ class Planner:
         self._bandwidth = bandwidth
         self._sites: dict[str, SitePrior] = {}
         self._trusts: dict[str, Trust] = {}
+        self.rhythms = StatedRhythms(state.rhythms if state is not None else None)
         self._hosts: dict[str, Market] = {}
         self.demand = Demand()
         if state is not None:
@@ -154,11 +158,7 @@ class Planner:
 
     def settle_all(self, visits: Sequence[tuple[VisitObservation, PageSchedule | None]]) -> list[Decision]:
         """The same for visits of different pages, whose change rates are estimated together: the expensive part."""
-        rates = [
-            self._observed(seen, before.rate if before is not None else b"")
-            for seen, before in visits
-            if seen.outcome in READ_OUTCOMES
-        ]
+        rates = [self._observed(seen, before or _UNKNOWN) for seen, before in visits if seen.outcome in READ_OUTCOMES]
         estimated = zip(rates, estimates_of(rates), strict=True)
         decisions = []
         for seen, before in visits:
@@ -172,17 +172,17 @@ class Planner:
                 decisions.append(Decision(old, seen.fetched_at + (old.period or self.max_interval)))
         return decisions
 
-    def _observed(self, seen: VisitObservation, stored: bytes) -> ChangeRate:
-        site = self._sites.get(seen.site)
-        if site is None:
-            site = self._sites[seen.site] = SitePrior(self.world)
-        rate = ChangeRate.decode(stored, site.prior())
+    def _observed(self, seen: VisitObservation, old: PageSchedule) -> ChangeRate:
+        if seen.site not in self._sites:
+            self._sites[seen.site] = SitePrior(self.world)
+        rate = ChangeRate.decode(old.rate, self.prior_of(seen.site, seen.rhythm or old.rhythm))
         self._observe(rate, seen)
         return rate
 
     def _settle_read(self, seen: VisitObservation, old: PageSchedule, rate: ChangeRate, estimate: Estimate) -> Decision:
-        known = Estimate(old.changes_per_second, old.log_mean, old.log_variance) if old.period else None
-        self._sites[seen.site].replace(known, estimate)
+        known, rhythm = _known_estimate(old), seen.rhythm or old.rhythm
+        self._sites[seen.site].replace(known.estimate if known else None, estimate)
+        self.rhythms.replace(seen.site, known, StatedEstimate(estimate, rhythm))
         weight = old.weight if seen.weight is None else seen.weight
         changes = estimate.for_policy(self.policy)
         was, now = _place_of(old), place(weight, changes)
@@ -195,19 +195,20 @@ class Planner:
         counted = self._count_on_host(host, was, old.host_counted, now, seen.host_delay)
         period = self.period(weight, changes, self._host_price(host, seen.host_delay))
         schedule = PageSchedule(
-            rate.encode(), weight, changes, estimate.log_mean, estimate.log_variance, period, 0, counted
+            rate.encode(), weight, changes, estimate.log_mean, estimate.log_variance, period, 0, counted, rhythm=rhythm
         )
         return Decision(schedule, seen.fetched_at + period)
 
     def forget(self, host: str, site: str, schedule: PageSchedule) -> None:
         """Remove a page from all sums, because it is dead or out of scope."""
-        if not schedule.period:
+        known = _known_estimate(schedule)
+        if known is None:
             return
         was = _place_of(schedule)
         self.demand.replace(was, None)
         if site in self._sites:  # otherwise another worker read the site
-            known = Estimate(schedule.changes_per_second, schedule.log_mean, schedule.log_variance)
-            self._sites[site].replace(known, None)
+            self._sites[site].replace(known.estimate, None)
+        self.rhythms.replace(site, known, None)
         market = self._hosts.get(host)
         if market is not None:
             market.pages -= 1
@@ -216,12 +217,13 @@ class Planner:
 
     def recount(self, host: str, site: str, schedule: PageSchedule) -> None:
         """Add a stored page to all sums, the inverse of `forget`: for a start after a crash."""
-        if not schedule.period:
+        known = _known_estimate(schedule)
+        if known is None:
             return
         where = _place_of(schedule)
         self.demand.replace(None, where)
-        estimate = Estimate(schedule.changes_per_second, schedule.log_mean, schedule.log_variance)
-        self._sites.setdefault(site, SitePrior(self.world)).replace(None, estimate)
+        self._sites.setdefault(site, SitePrior(self.world)).replace(None, known.estimate)
+        self.rhythms.replace(site, None, known)
         market = self._hosts.setdefault(host, Market())
         market.pages += 1
         if schedule.host_counted:
@@ -263,9 +265,15 @@ class Planner:
             self._trusts[key] = Trust()
         return self._trusts[key]
 
-    def prior_of(self, site: str) -> Prior:
-        """What is expected of a page of the site about which nothing else is known."""
-        return self._sites[site].prior() if site in self._sites else self.world
+    def prior_of(self, site: str, rhythm: float = 0.0) -> Prior:
+        """What is expected of a page of the site about which nothing is known but the `rhythm` that its owner
+        states."""
+        own = self._sites[site].prior() if site in self._sites else self.world
+        return self.rhythms.prior(site, rhythm, own) if rhythm else own
+
+    def honesty(self, site: str) -> float:
+        """How far what the site states about rhythms can be believed, from 0 to 1."""
+        return self.rhythms.honesty(site, self.prior_of(site))
 
     def market_of(self, host: str) -> Market:
         return self._hosts.get(host, Market())
@@ -280,11 +288,12 @@ class Planner:
                 for name, market in self._hosts.items()
             },
             demand=self.demand.dump(),
+            rhythms=self.rhythms.dump(),
         )
 
     def _observe(self, rate: ChangeRate, seen: VisitObservation) -> None:
         """Add the evidence of one visit, with the date of the change if a trusted source gives it."""
-        if seen.outcome is Outcome.NEW or not seen.previous_at:
+        if seen.outcome is Outcome.NEW or not 0.0 < seen.previous_at < seen.fetched_at:  # after it: a clock was ahead
             if self.believes(seen.host, "last-modified") and 0.0 < seen.modified_at < seen.fetched_at:
                 rate.observe(math.inf, True, seen.fetched_at - seen.modified_at)
             return
@@ -363,3 +372,11 @@ class Planner:
 def _place_of(schedule: PageSchedule) -> Place | None:
     """The position at which the page is counted; None = it is not scheduled."""
     return place(schedule.weight, schedule.changes_per_second) if schedule.period else None
+
+
+def _known_estimate(schedule: PageSchedule) -> StatedEstimate | None:
+    """The estimate with which the page is counted; None = it is not scheduled."""
+    if not schedule.period:
+        return None
+    estimate = Estimate(schedule.changes_per_second, schedule.log_mean, schedule.log_variance)
+    return StatedEstimate(estimate, schedule.rhythm)

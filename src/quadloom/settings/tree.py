@@ -53,6 +53,14 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     order: Annotated[
         Literal["breadth-first", "importance", "random"], _doc("which of the known but unread pages is read first")
     ] = "breadth-first"
+    guided_share: Annotated[
+        float,
+        _doc(
+            "share of first reads that go to the most important unread page of a host, by the links read so far; the"
+            " others go breadth-first. Only with the order breadth-first"
+        ),
+        _SHARE,
+    ] = 0.5
     strategies: Annotated[
         list[str],
         _doc(f"link strategies: {', '.join(STRATEGY_NAMES)}, or a path to a .rq file"),
@@ -68,6 +76,14 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         ),
     ] = []
     sitemaps: Annotated[bool, _doc("read the sitemaps named in robots.txt")] = True
+    site_search: Annotated[
+        int,
+        _doc(
+            "most requests to the own search of each host that is crawled, to find pages that no page links to; 0 ="
+            " leave it alone"
+        ),
+        _FROM_0,
+    ] = 0
     transport: Annotated[
         str,
         _doc(
@@ -344,9 +360,7 @@ class TransformSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 class AuditSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which defects of the data are looked for while a page is read."""
 
-    checks: Annotated[bool, _doc("check the data of every page; costs at most a few percent of the transformation")] = (
-        True
-    )
+    checks: Annotated[bool, _doc("check the data of every page; costs about .1 ms for a page")] = True
     profiles: Annotated[
         list[str],
         _doc("required and recommended properties: `rich-results`, and files of your own (.toml, or SHACL as .ttl)"),
@@ -416,10 +430,18 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     catalog: Annotated[str, _doc("sqlite:, or postgresql: for the frontier's database")] = "sqlite:"
     archive: Annotated[str, _doc("warc:, warc:///directory that many machines share, or s3://bucket/prefix")] = "warc:"
     quads: Annotated[
-        str, _doc("oxigraph:, oxigraph:///folder on another disk, or sparql+http(s)://host:port/path of a server")
+        str,
+        _doc(
+            "oxigraph:, oxigraph:///folder on another disk, or sparql+http(s)://host:port/path of a server; "
+            "several servers, separated by blanks, have a part of the sites each"
+        ),
     ] = "oxigraph:"
     text: Annotated[
-        str, _doc("tantivy:, tantivy:///folder on another disk, or postgresql: for the frontier's database")
+        str,
+        _doc(
+            "tantivy:, tantivy:///folder on another disk, tantivy+shards:///directory that many machines share, "
+            "or postgresql: for the frontier's database"
+        ),
     ] = "tantivy:"
     links: Annotated[str, _doc("folder of the links between pages, on another disk; empty = in the warehouse")] = ""
     lake: Annotated[

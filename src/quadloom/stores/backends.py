@@ -23,10 +23,11 @@ from quadloom.stores.quads.oxigraph import OxigraphQuads
 from quadloom.stores.search.synonyms import NO_SYNONYMS, Synonyms
 from quadloom.stores.shards import worker_name
 from quadloom.stores.sqlite.state import DATABASE, EmbeddedState
+from quadloom.stores.text.sharded import ShardedText
 from quadloom.stores.text.tantivy import TantivyText
 
 if TYPE_CHECKING:
-    from quadloom.stores.quads.sparql_client import SparqlServer
+    from quadloom.stores.quads.sparql_client import SparqlServer, SparqlServers
 
 
 def _warc(folder: Path, settings: Settings, writable: bool) -> Archive:
@@ -62,14 +63,26 @@ def _oxigraph(folder: Path, settings: Settings, writable: bool) -> QuadStore:
 
 
 def _sparql(_folder: Path, settings: Settings, writable: bool) -> QuadStore:
+    from quadloom.stores.quads.sharded import ShardedQuads
     from quadloom.stores.quads.sparql import SparqlQuads
-    from quadloom.stores.quads.sparql_client import server_of
+    from quadloom.stores.quads.sparql_client import servers_of
 
-    return SparqlQuads(server_of(settings), read_only=not writable)
+    servers = servers_of(settings)
+    if len(servers) > 1:
+        return ShardedQuads(servers, read_only=not writable)
+    return SparqlQuads(servers[0], read_only=not writable)
 
 
 def _tantivy(folder: Path, settings: Settings, writable: bool) -> TextIndex:
     return TantivyText(folder, read_only=not writable, synonyms=_synonyms(settings))
+
+
+def _sharded_text(_folder: Path, settings: Settings, writable: bool) -> TextIndex:
+    return ShardedText(_shared_text(settings), read_only=not writable, synonyms=_synonyms(settings))
+
+
+def _shared_text(settings: Settings) -> Path:
+    return Path(settings.stores.text.partition(":")[2].removeprefix("//"))
 
 
 def _postgres_text(_folder: Path, settings: Settings, writable: bool) -> TextIndex:
@@ -101,10 +114,11 @@ QUAD_STORES: dict[str, Callable[[Path, Settings, bool], QuadStore]] = {
 TEXT_INDEXES: dict[str, Callable[[Path, Settings, bool], TextIndex]] = {
     "tantivy": _tantivy,
     "embedded": _tantivy,
+    "tantivy+shards": _sharded_text,
     "postgresql": _postgres_text,
 }
 _FOLDERS = ("oxigraph", "tantivy", "embedded")  # may name their folder, see `Places` in `quadloom.stores.stores`
-REMOTE = frozenset(("s3", "sparql+http", "sparql+https"))  # take an address
+REMOTE = frozenset(("s3", "sparql+http", "sparql+https", "tantivy+shards"))  # take an address
 # Frontier and catalog share a database, so that a settlement is one transaction.
 STATES: dict[str, Callable[[Path, Settings, bool, bool], State]] = {"sqlite": EmbeddedState, "postgresql": _cluster}
 
@@ -122,10 +136,12 @@ def fresh_quads(folder: Path, settings: Settings) -> Iterator[QuadStore]:
     """A store to fill from nothing: a new one in `folder`, with which the caller then replaces the old one; or the
     server's, from which pages that were not written again are removed in the end."""
     if _scheme("quads", settings.stores.quads, tuple(QUAD_STORES)) in REMOTE:
+        from quadloom.stores.quads.sharded import RefilledShards
         from quadloom.stores.quads.sparql import RefilledQuads
-        from quadloom.stores.quads.sparql_client import server_of
+        from quadloom.stores.quads.sparql_client import servers_of
 
-        with closing(RefilledQuads(server_of(settings))) as refilled:
+        servers = servers_of(settings)
+        with closing(RefilledShards(servers) if len(servers) > 1 else RefilledQuads(servers[0])) as refilled:
             yield refilled
             refilled.finish()
     else:
@@ -133,25 +149,38 @@ def fresh_quads(folder: Path, settings: Settings) -> Iterator[QuadStore]:
             yield quads
 
 
-def query_source(folder: Path, settings: Settings) -> Path | SparqlServer:
-    """What evaluates user queries: the files of an embedded store, or the server."""
-    scheme = _scheme("quads", settings.stores.quads, tuple(QUAD_STORES))
-    if scheme not in REMOTE:
+def query_source(folder: Path, settings: Settings) -> Path | SparqlServer | SparqlServers:
+    """What evaluates user queries: the files of an embedded store, or the servers."""
+    if _scheme("quads", settings.stores.quads, tuple(QUAD_STORES)) not in REMOTE:
         return folder
-    from quadloom.stores.quads.sparql_client import server_of
+    from quadloom.stores.quads.sparql_client import SparqlServers, servers_of
 
-    return server_of(settings)
+    servers = servers_of(settings)
+    return SparqlServers(servers) if len(servers) > 1 else servers[0]
 
 
 def open_text(folder: Path, settings: Settings, *, writable: bool) -> TextIndex:
     return TEXT_INDEXES[_scheme("text", settings.stores.text, tuple(TEXT_INDEXES))](folder, settings, writable)
 
 
+@contextmanager
+def fresh_text(folder: Path, settings: Settings) -> Iterator[TextIndex]:
+    """An index to fill from nothing, as with `fresh_quads`. Documents in the database are replaced one by one."""
+    if _scheme("text", settings.stores.text, tuple(TEXT_INDEXES)) == "tantivy+shards":
+        with closing(ShardedText(_shared_text(settings), fresh=True)) as sharded:
+            yield sharded
+            sharded.publish()
+    else:
+        with closing(open_text(folder, settings, writable=True)) as text:
+            yield text
+
+
 def local_indexes(settings: Settings) -> tuple[str, ...]:
     """Which of the two indexes are folders of the warehouse, not on a server."""
     quads = _scheme("quads", settings.stores.quads, tuple(QUAD_STORES))
     text = _scheme("text", settings.stores.text, tuple(TEXT_INDEXES))
-    return (*(("quads",) if quads not in REMOTE else ()), *(("text",) if text != "postgresql" else ()))
+    shared = text == "postgresql" or text in REMOTE
+    return (*(("quads",) if quads not in REMOTE else ()), *(("text",) if not shared else ()))
 
 
 def exists(path: Path, settings: Settings) -> bool:

@@ -55,13 +55,14 @@ def newest_of(pages: Iterable[PageRow]) -> list[PageRow]:
     return list({page.fingerprint: page for page in sorted(pages, key=lambda page: page.fetched_at)}.values())
 
 
-def written(pages: Sequence[PageRow], before: Mapping[int, RowFacts]) -> RowChanges:
-    """An older visit that is settled late joins the history; the page's row stays as it is."""
+def written(pages: Sequence[PageRow], before: Mapping[int, RowFacts], now: float) -> RowChanges:
+    """An older visit that is settled late joins the history; the page's row stays as it is. A row from the future was
+    written when the clock was ahead, so that it is not newer."""
     rows: list[PageRow] = []
     changes: dict[str, int] = {}
     for page in pages:
         old = before.get(page.fingerprint)
-        if old is not None and old.fetched_at > page.fetched_at:
+        if old is not None and old.fetched_at > page.fetched_at and not page.fetched_at <= now < old.fetched_at:
             continue
         rows.append(page)
         if old is not None:

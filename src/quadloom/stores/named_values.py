@@ -54,6 +54,9 @@ _ENTRIES = (
     ValueEntry("standing-trouble:", "msgpack", "why a standing query has failed since, by subscription"),
     ValueEntry("websub:", "json", "a subscription to a WebSub hub, by its id"),
     ValueEntry("channel:", "msgpack", "how a site can be searched, by host"),
+    ValueEntry(
+        "site-search:", "msgpack", "how an ordinary crawl's last questions to a host's own search went, by host"
+    ),
     ValueEntry("topic:", "json", "report of a topic's last crawl, by the name of its graph"),
     ValueEntry(
         "watched-topic:", "msgpack", "a topic that a crawl without an end looks for again and again, by its name"
@@ -70,6 +73,7 @@ _ENTRIES = (
     ValueEntry("schedule:suspects", "msgpack", "what was learned about which links lead to data", True),
 )
 REGISTRY: dict[str, ValueEntry] = {entry.name: entry for entry in _ENTRIES}
+_DERIVED = ("statistics", "statistics-open", "scope-judged-by", "woven-again-at", "run:")
 PER_WORKER = frozenset(entry.name for entry in _ENTRIES if entry.per_worker)
 
 
@@ -166,6 +170,16 @@ class NamedValue(_Codec[T]):
     def put_encoded(self, catalog: Catalog, data: bytes | None) -> None:
         """`put` of what `encode` made, perhaps in another thread."""
         catalog.put(self.entry.name, data)
+
+
+def restore(catalog: Catalog, name: str, data: bytes) -> bool:
+    """Write a value of another warehouse as it is stored there. False = it is none that a person gave or that was
+    learned, but follows from pages, links and runs; nothing is written then."""
+    entry = REGISTRY.get(name) or REGISTRY.get(name.partition(":")[0] + ":")
+    if entry is None or entry.per_worker or entry.name in _DERIVED:
+        return False
+    catalog.put(name, data)
+    return True
 
 
 class NamedValues(_Codec[T]):

@@ -18,6 +18,7 @@ from quadloom.fetching.transport import ACCEPT_ANY, FetchRequest, Result
 from quadloom.ingest.inbox import Inbox
 from quadloom.model.event import EventKind
 from quadloom.model.notice import Notice
+from quadloom.process.clock import unix_time
 from quadloom.process.threads import start
 from quadloom.settings import Settings
 from quadloom.stores.protocols.outbox import Delivery, Outbox
@@ -115,7 +116,7 @@ class NotificationSender:
     def _turn(self, run: RunInOwner, deliverer: WebhookDeliverer) -> None:
         interests = self._notifier.interests
         if interests.queries:
-            self._standing_queries.turn(interests.queries, self._catalog, self._outbox, self._indexed(), run, time.time)
+            self._standing_queries.turn(interests.queries, self._catalog, self._outbox, self._indexed(), run, unix_time)
         if any(item.webhook for item in interests.subscriptions):
             deliverer.turn(interests.subscriptions)
         if time.monotonic() >= self._trim_at:
@@ -124,7 +125,7 @@ class NotificationSender:
 
     def _ask_hubs(self, run: RunInOwner, client: CurlTransport) -> None:
         due: list[HubRequest] = []
-        run(lambda: due.extend(self._hubs.due(time.time())))
+        run(lambda: due.extend(self._hubs.due(unix_time())))
         answers: list[tuple[str, Result]] = []
 
         def send(request: HubRequest) -> None:
@@ -137,13 +138,13 @@ class NotificationSender:
 
         def store() -> None:
             for id, result in answers:
-                self._hubs.answered(id, result, time.time())
+                self._hubs.answered(id, result, unix_time())
 
         if answers:
             run(store)
 
     def _trim(self) -> None:
-        trimmed = trim_notices(self._catalog, self._outbox, self._settings.subscriptions, time.time())
+        trimmed = trim_notices(self._catalog, self._outbox, self._settings.subscriptions, unix_time())
         for id, count in trimmed.lost.items():
             self._notice(f"{count} notices of {id} were dropped: its webhook did not accept them for too long")
 
@@ -151,7 +152,7 @@ class NotificationSender:
         return lines_of(self._queries(), query, self._settings.limits)
 
     def _deliverer_on(self, outbox: DeliveryOutbox, client: CurlTransport) -> WebhookDeliverer:
-        return WebhookDeliverer(outbox, client, self._difference, time.time)
+        return WebhookDeliverer(outbox, client, self._difference, unix_time)
 
     def _client(self) -> CurlTransport:
         """As the crawl's own, but without pauses: a receiver asked for these requests and gets one at a time."""

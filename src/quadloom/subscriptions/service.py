@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 from quadloom.asking.sparql.service import QueryService
 from quadloom.model.notice import Notice
 from quadloom.model.subscription import Subscription
+from quadloom.process.clock import unix_time
 from quadloom.stores.stores import Stores
 from quadloom.subscriptions.deliver import NoticeMessage, message
 from quadloom.subscriptions.notify import difference
@@ -35,7 +35,7 @@ class Subscriptions:
         """Make a checked subscription durable, and request the pages that it names. Raises `UsageError`."""
         stores = self._stores
         add_subscription(
-            subscription, catalog=stores.catalog, outbox=stores.outbox, frontier=stores.frontier, now=time.time()
+            subscription, catalog=stores.catalog, outbox=stores.outbox, frontier=stores.frontier, now=unix_time()
         )
 
     def remove(self, id: str) -> None:
@@ -51,11 +51,11 @@ class Subscriptions:
 
     def trim_notices(self) -> TrimReport:
         """Drop notices that are older than `subscriptions.keep`."""
-        return trim_notices(self._stores.catalog, self._stores.outbox, self._settings.subscriptions, time.time())
+        return trim_notices(self._stores.catalog, self._stores.outbox, self._settings.subscriptions, unix_time())
 
     def trimmed_notices(self) -> set[int]:
         """Ids of the notices that `trim_notices` would drop; drops nothing."""
-        return trimmed_notices(self._stores.catalog, self._stores.outbox, self._settings.subscriptions, time.time())
+        return trimmed_notices(self._stores.catalog, self._stores.outbox, self._settings.subscriptions, unix_time())
 
     def notices(self, since: int = 0, *, subscription: str = "", limit: int = 1000) -> list[NoticeMessage]:
         """Notices after an id, oldest first, each with what was added and removed."""

@@ -38,7 +38,9 @@ def check_xml(body: bytes) -> None:
     if len(body) <= _SHORT:
         _check_entities(body)
         if body.count(b"<") > MAX_XML_DEPTH:
-            _check_tags(_NO_TAGS.sub(b"", body))
+            tags = _NO_TAGS.sub(b"", body)
+            if not _is_harmless(tags):
+                _check_tags(tags)
         return
     marks = _Marks(body)
     if int(marks.special.sum()) > body.startswith(b"<?xml"):
@@ -85,6 +87,22 @@ def _depth_at_most(marks: _Marks) -> int:
     lone = (step[:-1] == 1) & ~opens[1:-1] & opens[2:]
     step[1:][lone & (marks.data[marks.places[1:-1] - 1] == ord("/"))] = -1
     return int(step.cumsum(dtype="i4").max())
+
+
+def _is_harmless(body: bytes) -> bool:
+    """Whether no tag is long and the depth is within its limit, by a bound: an element counts as open unless nothing
+    but its own `/>` can end it."""
+    depth = 0
+    for piece in body.split(b"<")[1:]:
+        if piece[:1] == b"/":
+            depth -= 1
+        elif b"/>" not in piece or piece.count(b">") > 1:
+            depth += 1
+            if depth > MAX_XML_DEPTH:
+                return False
+        if len(piece) > 4 * MAX_ATTRIBUTES:
+            return False
+    return True
 
 
 def _check_tags(body: bytes) -> None:

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import re
-
 from quadloom.syntaxes import jsonld, microdata, microformats, rdf, rdfa
 from quadloom.syntaxes.feeds import json_feed
 from quadloom.syntaxes.feeds import sitemaps as sitemaps_rdf
@@ -14,22 +12,19 @@ from quadloom.syntaxes.feeds import xml_feeds as feeds
 from quadloom.syntaxes.html import meta as html_meta
 from quadloom.syntaxes.html import page as html
 from quadloom.syntaxes.html import text as html_text
-from quadloom.syntaxes.rdfa.trees import HINTS
 from quadloom.syntaxes.registry import Extractor, Registry
 from quadloom.syntaxes.xml import generic as generic_xml
 from quadloom.syntaxes.xml import grddl, xslt
 from quadloom.syntaxes.xml import stylesheet_folder as xslt_folder
 
-# Roles are for assistive technology; the crawl does not read them.
-_RDFA_SIGNS = tuple(pattern for name, pattern in HINTS.items() if name != "role")
 _HTML = Extractor("html", html.read)
 _META = Extractor("meta", html_meta.read_meta)
 _OPEN_GRAPH = Extractor("opengraph", html_meta.read_opengraph)
-_RDFA = Extractor("rdfa", rdfa.read, signs=_RDFA_SIGNS)
+_RDFA = Extractor("rdfa", rdfa.read)
 _RDFA_XML = Extractor("rdfa", rdfa.read_xml)
-_MICRODATA = Extractor("microdata", microdata.read, signs=(microdata.SIGN,))
-_MICROFORMATS = Extractor("microformats", microformats.read, signs=(microformats.SIGN,))
-_JSONLD_SCRIPTS = Extractor("jsonld", jsonld.read_scripts, signs=(rb"(?i)ld\+json",))
+_MICRODATA = Extractor("microdata", microdata.read)
+_MICROFORMATS = Extractor("microformats", microformats.read)
+_JSONLD_SCRIPTS = Extractor("jsonld", jsonld.read_scripts)
 _JSONLD = Extractor("jsonld", jsonld.read)
 _RDF_FILE = Extractor("rdf", rdf.read)
 _TEXT = Extractor("text", html_text.read_plain)
@@ -42,7 +37,7 @@ _OPML = Extractor("opml", feeds.read_opml)
 _OPEN_SEARCH = Extractor("opensearch", xslt.read)
 _SVG = Extractor("svg", xslt.read)
 _STYLESHEETS = Extractor(xslt_folder.SYNTAX, xslt_folder.read)
-_GRDDL = Extractor(grddl.SYNTAX, grddl.read, signs=tuple(re.escape(sign) for sign in grddl.SIGNS))
+_GRDDL = Extractor(grddl.SYNTAX, grddl.read_page)
 _GRDDL_XML = Extractor(grddl.SYNTAX, grddl.read)  # the transformation may be that of its namespace, without a sign
 _GENERIC = Extractor(generic_xml.SYNTAX, generic_xml.read)  # last: only if no other syntax stated anything
 _HEAD = (_HTML, _META, _OPEN_GRAPH, _JSONLD_SCRIPTS, _MICRODATA)

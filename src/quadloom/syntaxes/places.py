@@ -25,14 +25,14 @@ class StatementPlaces(Protocol):
 
 
 class TracingSink(Sink):
-    """A sink that remembers which element was at work when a statement was made (`at`, a `mem_id`)."""
+    """A sink that remembers which element was at work when a statement was made (`at`, its number)."""
 
     __slots__ = ("at", "made_by")
 
     def __init__(self, blanks: int) -> None:
         super().__init__()
         self.skip_blanks(blanks)
-        self.at = 0
+        self.at = -1
         self.made_by: dict[tuple[str, str, str], int] = {}
 
     def add(self, subject: str, predicate: str, obj: str) -> None:

@@ -3,7 +3,7 @@
 An extractor is a function over one `Context`. It reads the tree that was parsed once for all, and writes to the sink,
 the links, the facts and the findings. A new syntax is one line in the table of `quadloom.syntaxes.installed`.
 
-`signs_in` tells by the bytes of a page which syntaxes it may hold; `Positions` finds lines and columns for findings.
+`Positions` finds lines and columns for findings.
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 from itertools import accumulate
 
 import msgspec
-import re2
 from lxml import etree
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -25,7 +23,8 @@ from quadloom.model.link import Link
 from quadloom.model.service import ServiceAnswer
 from quadloom.settings import Settings
 from quadloom.syntaxes.charset import charset_of, decode, utf8
-from quadloom.syntaxes.html.tree import COMMENT, tag_ids, tame
+from quadloom.syntaxes.html.elements import Elements, elements_of, nodes_named
+from quadloom.syntaxes.html.tree import parse_html, tame
 from quadloom.syntaxes.html.xhtml import as_xhtml
 from quadloom.syntaxes.sink import Sink, sink_limits
 from quadloom.syntaxes.sniffing import xml_root
@@ -35,18 +34,6 @@ Loader = Callable[[str], bytes]
 """Returns the bytes at a URL (a JSON-LD context, a transformation) or raises `SyntaxInvalid`. Its maker limits time and
 size."""
 
-# Lexbor flag: no mutation events while the tree is built. They serve <selectedcontent> alone and cost a third.
-_WITHOUT_EVENTS = 1
-# The names that our own extractors ask for on every page: one walk finds all of them.
-_COMMON_TAGS = tag_ids(
-    "a area article base embed frame iframe img link main meta script title h1 h2 h3 h4 h5 h6 style noscript svg "
-    "object select template nav dialog menu button header footer aside form div section ul table abbr acronym b bdi "
-    "bdo big cite code data del dfn em font i ins kbd label mark nobr q ruby rb rt s samp small span strike strong sub "
-    "sup time tt u var wbr"
-) | {COMMENT: "-comment"}
-_COMMON_NAMES = frozenset(_COMMON_TAGS.values())
-(_A,), (_H1,) = tag_ids("a"), tag_ids("h1")
-_SELECTABLE = re.compile(r"[a-z][a-z0-9-]*\Z")
 _DEFAULTS = Settings()
 
 
@@ -67,6 +54,7 @@ class Facts:
         "noarchive",
         "nofollow",
         "noindex",
+        "rhythms",
         "text",
         "title",
     )
@@ -87,16 +75,16 @@ class Facts:
         self.nofollow = False
         self.noarchive = False
         self.lastmods: list[tuple[str, float]] = []
+        self.rhythms: list[tuple[str, float]] = []  # (URL, stated seconds between changes)
 
 
 class Context:
     """One document under transformation. Trees are made on first use and shared; extractors must not change them."""
 
     __slots__ = (
-        "_nodes",
+        "_elements",
         "_positions",
         "_root",
-        "_source",
         "_utf8",
         "_xhtml",
         "answers",
@@ -146,8 +134,7 @@ class Context:
         self.signs: frozenset[bytes] = frozenset()  # patterns of the extractors' signs that the body matches
         self.shared: dict[str, object] = {}  # by syntax: what its extractor keeps for those that find its places
         self._utf8 = utf8
-        self._source: bytes | None = None
-        self._nodes: Nodes | None = None
+        self._elements: Elements | None = None
         self._root: etree._Element | None = None
         self._xhtml: etree._Element | None = None
         self._positions: Positions | None = None
@@ -179,28 +166,24 @@ class Context:
     @property
     def tree(self) -> LexborHTMLParser:
         """The HTML tree. For XHTML it is made from the XML tree, so that `<script/>` closes itself as it should."""
-        return self.nodes.tree
+        return self.all_elements.tree
 
     @property
-    def nodes(self) -> Nodes:
-        """The HTML tree with its elements by name."""
-        if self._nodes is None:
+    def all_elements(self) -> Elements:
+        """The elements of the HTML tree by number, for questions about many of them at once."""
+        if self._elements is None:
             if self.document.kind == "xhtml":
                 source: bytes = etree.tostring(self.root, method="html", encoding="utf-8")
             else:
                 source = self.utf8
-            self._source, findings = tame(source)
+            source, findings = tame(source)
             self.findings += findings
-            self._nodes = self.reparsed()
-        return self._nodes
-
-    def reparsed(self) -> Nodes:
-        """A second tree of the same source, for who must change it again."""
-        return Nodes(LexborHTMLParser(self._source or b"", options=_WITHOUT_EVENTS))
+            self._elements = elements_of(parse_html(source))
+        return self._elements
 
     def elements(self, tag: str) -> list[LexborNode]:
-        """Elements of one name, in document order. See `Nodes`."""
-        return self.nodes.named(tag)
+        """Elements of one name, in document order, as nodes of the parser."""
+        return nodes_named(self.tree, tag)
 
     @property
     def root(self) -> etree._Element:
@@ -252,54 +235,6 @@ class Context:
         self.findings.append(Finding(code, message, severity, "transform", line, column, advice, syntax))
 
 
-class Nodes:
-    """Elements of one tree by name, in document order. One native walk serves all common names: a selector each costs
-    double. Any other name costs a selection of its own, once."""
-
-    __slots__ = ("_found", "links_before_heading", "tree")
-
-    def __init__(self, tree: LexborHTMLParser) -> None:
-        self.tree = tree
-        self.links_before_heading = 0  # how many `<a>` stand before the first `<h1>`
-        self._found: dict[str, list[LexborNode]] | None = None
-
-    @property
-    def top(self) -> int:
-        """Identity of the root element."""
-        root = self.tree.root
-        return root.mem_id if root is not None else 0
-
-    def named(self, tag: str) -> list[LexborNode]:
-        if self._found is None:
-            self._found = self._walk()
-        nodes = self._found.get(tag)
-        if nodes is None:
-            nodes = self._found[tag] = self._select(tag.lower())
-        return nodes
-
-    def _walk(self) -> dict[str, list[LexborNode]]:
-        by_number: dict[int, list[LexborNode]] = {number: [] for number in _COMMON_TAGS}
-        root = self.tree.root
-        if root is not None:
-            known = by_number.get
-            headings = by_number[_H1]
-            for node in root.traverse():
-                nodes = known(node.tag_id)
-                if nodes is not None:
-                    if nodes is headings and not nodes:
-                        self.links_before_heading = len(by_number[_A])
-                    nodes.append(node)
-        return {name: by_number[number] for number, name in _COMMON_TAGS.items()}
-
-    def _select(self, name: str) -> list[LexborNode]:
-        if name in _COMMON_NAMES:
-            return self.named(name)
-        if _SELECTABLE.match(name):
-            return self.tree.css(name)
-        root = self.tree.root  # no selector can be written for such a name without escapes, such as `dc:title`
-        return [node for node in root.traverse() if (node.tag or "").lower() == name] if root is not None else []
-
-
 class Extractor(msgspec.Struct, frozen=True):
     """`run` reads one `syntax`. If there are `signs` (patterns in RE2 syntax over the body as UTF-8), it is called only
     if one of them matches; `Context.signs` holds those that did, for all extractors of the page. `service`: the number
@@ -344,30 +279,6 @@ class Registry:
         return tuple(dict.fromkeys(extractor.syntax for row in self._table.values() for extractor in row))
 
 
-_NONE: frozenset[bytes] = frozenset()
-
-
-def signs_in(body: bytes, patterns: tuple[bytes, ...]) -> frozenset[bytes]:
-    """Those of the patterns (RE2 syntax, over UTF-8) that match somewhere in the body.
-
-    Most pages carry few of the syntaxes we read, and to search the tree for them costs more than to search the source
-    for a telling word. One pass of an automaton searches for all words: 1.5 ns a byte, however many there are. One pass
-    for each syntax cost 180 µs on a 38 KB page, this one costs 60.
-    """
-    if not patterns:
-        return _NONE
-    return frozenset([patterns[number] for number in _automaton(patterns).Match(body) or ()])
-
-
-@lru_cache(maxsize=64)
-def _automaton(patterns: tuple[bytes, ...]) -> re2.Set:
-    automaton = re2.Set.SearchSet()
-    for pattern in patterns:
-        automaton.Add(pattern)
-    automaton.Compile()
-    return automaton
-
-
 # A tag that is not closed ends with the source, so that what looks like a tag within it is not tried again.
 _SCRIPT = re.compile(rb"<script(?=[\s/>])((?:[^>\"']++|\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z))*+)(?:>|\Z)", re.I)
 _SCRIPT_END = re.compile(rb"</script", re.I)
@@ -380,19 +291,25 @@ class Positions:
     places are found afterwards: the source is searched for what the tree says, in document order.
     """
 
-    __slots__ = ("_lines", "_source")
+    __slots__ = ("_is_plain", "_known", "_lines", "_source")
 
     def __init__(self, source: bytes) -> None:
         self._source = source
+        self._is_plain: bool | None = None  # no line ends with a carriage return
+        self._known = (0, 1)  # the beginning of a line and its number: places are mostly asked for in order
         self._lines: list[int] | None = None
 
     def at(self, offset: int) -> tuple[int, int]:
         """Line and column of a byte offset."""
         if self._lines is None:
-            if b"\r" not in self._source:
+            if self._is_plain is None:
+                self._is_plain = b"\r" not in self._source
+            if self._is_plain:
                 begin = self._source.rfind(b"\n", 0, offset) + 1
                 column = len(self._source[begin:offset].decode("utf-8", "replace")) + 1
-                return self._source.count(b"\n", 0, begin) + 1, column
+                known, line = self._known if self._known[0] <= begin else (0, 1)
+                self._known = (begin, line + self._source.count(b"\n", known, begin))
+                return self._known[1], column
             self._lines = [0, *accumulate(map(len, self._source.splitlines(keepends=True)))]
             if not self._source.endswith((b"\n", b"\r")):
                 self._lines.pop()  # the end of the source begins no line

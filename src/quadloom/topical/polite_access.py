@@ -11,7 +11,6 @@ and do not apply to them, pace does. Several request sequences may ask such a ho
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from glob import escape
 from random import Random
@@ -29,6 +28,7 @@ from quadloom.model.outcome import HostPace
 from quadloom.model.page import Failure, Page
 from quadloom.model.url import Url, canonical, fingerprint, host_of, resolve, site_of
 from quadloom.model.visit import Visit
+from quadloom.process.clock import unix_time
 from quadloom.scheduling.scope import KEPT_DEPTH
 from quadloom.settings import Settings, SiteSettings
 from quadloom.stores.protocols.frontier import HostRow, ScopeRules
@@ -91,7 +91,7 @@ class PoliteAccess:
         keep: Callable[[FetchedPage], None],
         *,
         services: frozenset[str] = frozenset(),
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = unix_time,
         random: Random | None = None,
         transport: Transport | None = None,
         throttle: Callable[[], None] = lambda: None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
@@ -16,6 +15,7 @@ from quadloom.ingest.link_queries import without_links
 from quadloom.model.quads import Quads
 from quadloom.model.url import host_matches, host_of
 from quadloom.model.visit import Visit
+from quadloom.process.clock import unix_time
 from quadloom.scheduling.scope import Scope
 from quadloom.settings import Settings, length_of
 from quadloom.stores.named_values import NamedValues
@@ -33,6 +33,7 @@ from quadloom.topical.strategies.adaptive import Adaptive
 from quadloom.topical.survey import Survey, SurveyedSite
 
 SCORE = "urn:quadloom:topicScore"
+TOPIC_GRAPHS = "urn:quadloom:topic:"  # how their names begin
 _WIDTH = 16  # hosts that are asked at a time
 _DOUBLE = "http://www.w3.org/2001/XMLSchema#double"
 CHANNELS = NamedValues("channel:", SearchChannel)
@@ -65,8 +66,8 @@ def crawl_topic(
     judge: Judge | None = None,
     site_search: Callable[[str], list[SearchLead]] = lambda _host: [],
     random: Random | None = None,
-    progress: Callable[[TopicalRun, TopicalStrategy], None] = lambda _desk, _strategy: None,
-    clock: Callable[[], float] = time.time,
+    progress: Callable[[TopicalRun, TopicalStrategy], None] = lambda _run, _strategy: None,
+    clock: Callable[[], float] = unix_time,
 ) -> TopicReport:
     """Crawl `topic` from `seeds` within `settings.topic.budget` requests; documents land in the warehouse.
 
@@ -75,9 +76,9 @@ def crawl_topic(
     `site_search`: ways of the user's into a host without a search (`quadloom.topical.search.hosted.site_leads`).
     """
     random = random or Random()
-    desk = TopicalRun(topic, settings.topic.budget, per_site=settings.topic.per_site, judge=judge)
+    run = TopicalRun(topic, settings.topic.budget, per_site=settings.topic.per_site, judge=judge)
     known = known_channels(stores.catalog, seeds, clock() - length_of("topic.channel_ttl", settings.topic.channel_ttl))
-    chosen = make_strategy(strategy, desk, seeds, random, clock(), known, site_search)
+    chosen = make_strategy(strategy, run, seeds, random, clock(), known, site_search)
     settings = without_links(settings)  # links of documents are the strategy's business
     ingest = Ingest(stores, settings, hooks=hooks, clock=clock)
     access = PoliteAccess(
@@ -90,14 +91,14 @@ def crawl_topic(
         random=random,
     )
     try:
-        report = run_strategy(chosen, desk, access, width=_WIDTH, progress=lambda now: progress(now, chosen))
+        report = run_strategy(chosen, run, access, width=_WIDTH, progress=lambda now: progress(now, chosen))
     finally:
         access.close()
         ingest.drain()
         ingest.close()
         if isinstance(chosen, Adaptive):
             remember_channels(stores.catalog, [site.channel for site in chosen.sites.values() if site.channel])
-        state_scores(stores.quads, topic, desk)
+        state_scores(stores.quads, topic, run)
     report = msgspec.structs.replace(report, refused=dict(access.refused))
     remember_crawl(stores.catalog, topic, report, clock())
     return report
@@ -110,17 +111,17 @@ def survey_sites(
     *,
     categories: Mapping[str, str] | None = None,
     random: Random | None = None,
-    progress: Callable[[TopicalRun], None] = lambda _desk: None,
-    clock: Callable[[], float] = time.time,
+    progress: Callable[[TopicalRun], None] = lambda _run: None,
+    clock: Callable[[], float] = unix_time,
 ) -> list[SurveyedSite]:
     """Which sites have a search, and of what kind. Nothing is kept but the channels. `categories`: by home page."""
     survey = Survey(seeds, random or Random(), clock(), categories)
-    desk = TopicalRun(Topic("", ""), budget=MOST_REQUESTS * len(seeds) + 1)
+    run = TopicalRun(Topic("", ""), budget=MOST_REQUESTS * len(seeds) + 1)
     access = PoliteAccess(
         settings, stores.frontier, TopicScope(settings, seeds), lambda _brought: None, clock=clock, random=random
     )
     try:
-        run_strategy(survey, desk, access, width=_WIDTH, progress=progress)
+        run_strategy(survey, run, access, width=_WIDTH, progress=progress)
     finally:
         access.close()
     remember_channels(stores.catalog, [line.channel for line in survey.lines])
@@ -170,7 +171,7 @@ def remember_channels(catalog: Catalog, channels: Sequence[SearchChannel]) -> No
 
 def topic_graph(topic: Topic) -> str:
     """Name of the graph that holds a topic's scores."""
-    return f"urn:quadloom:topic:{topic_name(topic)}"
+    return f"{TOPIC_GRAPHS}{topic_name(topic)}"
 
 
 def topic_name(topic: Topic) -> str:
@@ -194,11 +195,11 @@ def remember_crawl(catalog: Catalog, topic: Topic, report: TopicReport, now: flo
     TOPICS.put(catalog, name, crawl)
 
 
-def state_scores(quads: QuadStore, topic: Topic, desk: TopicalRun) -> None:
+def state_scores(quads: QuadStore, topic: Topic, run: TopicalRun) -> None:
     """One statement per relevant page; scores of earlier crawls of the topic stay unless assessed again."""
     graph = topic_graph(topic)
     kept = {line.partition(" ")[0]: line for line in quads.graph(graph).decode("utf-8").splitlines()}
-    for found in desk.found:
+    for found in run.found:
         subject = f"<{found.url}>"
         kept.pop(subject, None)
         if found.verdict >= RELEVANT and not re.search(r'[<>"{}|\\^`\s]', found.url):

@@ -12,20 +12,19 @@ Rounds run in a thread of their own. All that they read and write goes through t
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import Protocol
 
 import msgspec
 
 from quadloom.model.url import fingerprint
+from quadloom.process.clock import unix_time
 from quadloom.process.threads import start
 from quadloom.settings import Settings, length_of
 from quadloom.stores.named_values import NamedValues
 from quadloom.stores.protocols.catalog import Catalog
-from quadloom.stores.protocols.frontier import HostRow
 from quadloom.stores.stores import Stores
+from quadloom.topical.background import BackgroundRequests, CrawlAccess, OwnersFrontier, RoundStopped
 from quadloom.topical.crawl import run_strategy
 from quadloom.topical.polite_access import FetchedPage, PoliteAccess
 from quadloom.topical.relevance import Topic
@@ -97,26 +96,6 @@ def forget(catalog: Catalog, name: str) -> bool:
     return True
 
 
-class CrawlAccess(Protocol):
-    """What rounds need of a running crawl."""
-
-    def call(self, action: Callable[[], object]) -> object:
-        """Run `action` in the thread that owns the stores, between two steps."""
-        ...
-
-    def take(self, fetched: FetchedPage) -> None:
-        """Settle a page that was fetched outside of the queue. Called in the thread that owns the stores."""
-        ...
-
-    def charge(self, requests: int) -> None:
-        """Take requests from the crawl's bandwidth. Called in the thread that owns the stores."""
-        ...
-
-    def bandwidth(self) -> float:
-        """Reads per second that the whole crawl may make at present; 0 = it is paused."""
-        ...
-
-
 class TopicRounds:
     """Serves watched topics, one round at a time, from `start` to `close`. `notice` receives what a person should
     see."""
@@ -128,17 +107,16 @@ class TopicRounds:
         crawl: CrawlAccess,
         *,
         notice: Callable[[str], None] = lambda _text: None,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = unix_time,
     ) -> None:
         self._stores = stores
         self._settings = settings
         self._crawl = crawl
         self._notice = notice
         self._clock = clock
-        self._stopping = threading.Event()
+        self._background = BackgroundRequests(crawl, settings.topic.share)
         self._thread: threading.Thread | None = None
         self._taken: set[int] = set()  # pages that may not be settled yet
-        self._next_request = 0.0  # by the monotonic clock
 
     def start(self, failed: Callable[[BaseException], None]) -> None:
         """Start the thread; it calls `failed` with the exception that ends it."""
@@ -146,19 +124,19 @@ class TopicRounds:
 
     def close(self) -> None:
         """End the round in progress; the pages that it has read are stored. The owner must go on taking calls."""
-        self._stopping.set()
+        self._background.stop()
 
     def join(self) -> None:
         if self._thread is not None:
             self._thread.join(timeout=60.0)
 
     def _run(self) -> None:
-        while not self._stopping.wait(_PAUSE):
+        while not self._background.wait(_PAUSE):
             due = self._due()
             if due is not None:
                 try:
                     self._round(due)
-                except _Stopped:
+                except RoundStopped:
                     return
 
     def _due(self) -> WatchedTopic | None:
@@ -178,10 +156,10 @@ class TopicRounds:
         )
         access = PoliteAccess(
             settings,
-            _OwnersFrontier(self._stores, self._call),
+            OwnersFrontier(self._stores.frontier, self._background.call),
             TopicScope(settings, watched.sites),
             self._take,
-            throttle=self._throttle,
+            throttle=self._background.throttle,
             clock=self._clock,
             random=random,
         )
@@ -202,7 +180,7 @@ class TopicRounds:
             remember_crawl(catalog, watched.topic, report, now)
             watch(catalog, served)
 
-        self._call(finish)
+        self._background.call(finish)
         self._notice(
             f"topic {watched.name}: {report.relevant} new relevant pages of {report.documents} in {report.requests}"
             " requests"
@@ -218,54 +196,4 @@ class TopicRounds:
         if len(self._taken) > _MOST_TAKEN:
             self._taken.clear()  # the first of them are settled long since
         self._taken.add(fetched.visit.fingerprint)
-        self._call(lambda: self._crawl.take(fetched))
-
-    def _throttle(self) -> None:
-        """Wait until the share of the bandwidth allows one request more, and charge the crawl for it."""
-        while (rate := self._crawl.bandwidth() * self._settings.topic.share) <= 0.0:
-            if self._stopping.wait(_PAUSE):
-                raise _Stopped
-        now = time.monotonic()
-        self._next_request = max(self._next_request, now) + 1.0 / rate
-        if self._stopping.wait(max(0.0, self._next_request - 1.0 / rate - now)):
-            raise _Stopped
-        self._call(lambda: self._crawl.charge(1))
-
-    def _call(self, action: Callable[[], object]) -> object:
-        if self._stopping.is_set():
-            raise _Stopped
-        try:
-            return self._crawl.call(action)
-        except TimeoutError:  # the crawl has ended
-            raise _Stopped from None
-
-
-class _Stopped(Exception):
-    """The crawl ends, and the round with it."""
-
-
-class _OwnersFrontier:
-    """The clocks and robots.txt of hosts, asked for in the thread that owns the frontier."""
-
-    def __init__(self, stores: Stores, call: Callable[[Callable[[], object]], object]) -> None:
-        self._frontier = stores.frontier
-        self._call = call
-
-    def host(self, host: str) -> HostRow | None:
-        row: list[HostRow | None] = []
-        self._call(lambda: row.append(self._frontier.host(host)))
-        return row[0]
-
-    def put_host(self, row: HostRow) -> None:
-        self._call(lambda: self._frontier.put_host(row))
-
-    def block(self, host: str, until: float, reason: str) -> None:
-        self._call(lambda: self._frontier.block(host, until, reason))
-
-    def reserve(self, host: str, now: float) -> float | None:
-        times: list[float | None] = []
-        self._call(lambda: times.append(self._frontier.reserve(host, now)))
-        return times[0]
-
-    def free(self, host: str, next_at: float, now: float) -> None:
-        self._call(lambda: self._frontier.free(host, next_at, now))
+        self._background.call(lambda: self._crawl.take(fetched))

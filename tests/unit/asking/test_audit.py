@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from xml.etree import ElementTree
 
 import msgspec
@@ -11,10 +12,11 @@ import quadloom
 from quadloom.asking.audit.formats import junit, sarif
 from quadloom.asking.audit.html_report import html_report
 from quadloom.asking.audit.report import AuditReport, PageFindings, audit, template_of
+from quadloom.cli.asking.audit import report_lines
 from quadloom.model import wire
 from quadloom.model.finding import Finding, dated, fixed, named
 from quadloom.model.outcome import PageRow
-from quadloom.model.url import Url
+from quadloom.model.url import Url, belongs_to
 from quadloom_lab.markup import page
 
 
@@ -49,7 +51,40 @@ def test_one_mistake_of_a_template_is_one_group() -> None:
     assert first.headline == "5 pages under /products/: offers: price is not a plain number"
     assert first.path == "Product › offers › price"
     assert report.sites[0].score == round(100 / 6, 1)
-    assert [(one.feature, one.pages, one.eligible) for one in report.sites[0].features] == [("Product snippet", 6, 6)]
+    assert [(one.feature, one.pages, one.eligible) for one in report.sites[0].features] == [("Product snippet", 6, 1)]
+
+
+def test_an_error_in_a_required_value_costs_the_rich_result() -> None:
+    offer = {"@type": "Offer", "price": "12 €", "priceCurrency": "EUR"}
+    rating = {"@type": "AggregateRating", "ratingValue": "4", "ratingCount": "3"}
+    lamp = {"@type": "Product", "name": "Lamp", "offers": offer, "brand": {"@type": "Brand", "nme": "Lux"}}
+    right = {**lamp, "offers": {**offer, "price": "12.00"}}
+
+    def eligible(thing: Mapping[str, object]) -> dict[str, bool]:
+        seen = quadloom.transform(
+            page(dict(thing), "jsonld").encode(), url="https://shop.example/1", content_type="text/html"
+        )
+        return dict(seen.audit.features)
+
+    assert eligible(lamp) == {"Product snippet": False}
+    assert eligible(right) == {"Product snippet": True}  # the mistake in its brand is another matter
+    assert eligible({**lamp, "aggregateRating": rating}) == {"Product snippet": True}
+
+
+def test_hosts_belong_to_sites_by_domain_and_with_or_without_port() -> None:
+    assert belongs_to("www.shop.example", ["shop.example"])
+    assert belongs_to("127.0.0.1:8000", ["127.0.0.1"])
+    assert belongs_to("shop.example", [])
+    assert not belongs_to("shop.example", ["other.example"])
+
+
+def test_a_first_audit_compares_nothing() -> None:
+    first = report_of(row("https://shop.example/products/1", "12 €"))
+    assert first.sites[0].compared == 0
+    assert "still there" not in next(report_lines(first, 5))
+    bad = row("https://shop.example/products/1", "12 €")
+    again = report_of(row("https://shop.example/products/1", "12 €", before=bad, at=1e9 + 9))
+    assert "0 new, 3 still there, 0 fixed" in next(report_lines(again, 5))
 
 
 def test_templates_are_folders_without_numbers() -> None:
@@ -71,6 +106,19 @@ def test_new_still_and_fixed_between_two_visits() -> None:
     assert report_of(again).sites[0].new == 1
     assert report_of(good).sites[0].fixed == 1
     assert [(point.errors, point.warnings) for point in report_of(good).trend] == [(1, 0), (0, 0)]
+    improved = [one.headline for one in report_of(good).improved]
+    assert improved == ["1 page under /products/: bad-price (Product › offers › price)"]
+    assert f"<li>{improved[0]}</li>" in html_report(report_of(good), title="x", now=1e9)
+    assert "✓ fixed  shop.example" in list(report_lines(report_of(good), 5))
+
+
+def test_two_visits_of_one_day_are_two_points() -> None:
+    url = "https://shop.example/products/1"
+    bad = row(url, "12 €", at=1e9)
+    good = row(url, "13.00", before=bad, at=1e9 + 600)
+    trend = report_of(good).trend
+    assert [(point.errors, point.warnings) for point in trend] == [(1, 0), (0, 0)]
+    assert trend[1].at - trend[0].at == 600
 
 
 def test_formats_can_be_read_by_other_programs() -> None:

@@ -66,6 +66,8 @@ def test_moments() -> None:
     assert moment("1970-01-02") == 86400.0
     assert moment("1970-01-01T01:00:00+01:00") == 0.0
     assert moment("") == 0.0
+    assert moment("7d", now=8 * 86400.0) == 86400.0
+    assert moment("90m", now=5400.0) == 0.0
     with pytest.raises(UsageError):
         moment("yesterday")
 

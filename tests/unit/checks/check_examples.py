@@ -144,7 +144,7 @@ EXAMPLES: list[Described] = [
      "acceptedOffer": {"@type": "Offer", "price": "539.00", "priceCurrency": "USD",
                        "itemOffered": {"@type": "Product", "name": "Tablet", "sku": "A1"}}},
     {"@type": "Product", "additionalType": "http://www.productontology.org/id/Lawn_mower", "name": "HASCO mower",
-     "releaseDate": "2010-01-01", "cuttingWidthOfOurOwn": "1"} | {},
+     "releaseDate": "2010-01-01", "cuttingWidthOfOurOwn": "1"},
     {"@type": "PodcastEpisode", "name": "Episode", "timeRequired": "PT37M", "datePublished": "2015-02-18",
      "associatedMedia": {"@type": "MediaObject", "contentUrl": "https://example.org/e.mp3"},
      "partOfSeries": {"@type": "PodcastSeries", "name": "Series", "webFeed": "https://example.org/feed"}},

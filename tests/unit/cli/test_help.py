@@ -55,6 +55,14 @@ def test_a_commands_own_options_come_first(capsys: pytest.CaptureFixture[str]) -
     assert shown.index("--max-pages") < shown.index("--warehouse")
 
 
+@pytest.mark.parametrize("command", ["crawl", "pause", "search", "export"])
+def test_help_says_a_default_only_if_it_tells_something(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([command, "--help"]) == 0
+    shown = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "[default: on]" in shown, "of --color"
+    assert not re.search(r"\[default: (False|None|\(\)|\"\"|)\]", shown)
+
+
 def test_the_live_screen_fits_into_80_columns() -> None:
     phases = dict.fromkeys(("fetch", "detect", "transform", "index", "extract"), 123_456)
     report = CrawlReport(

@@ -14,6 +14,7 @@ from quadloom.cli.asking.search import _print_hits
 from quadloom.cli.progress import Progress
 from quadloom.cli.session import Session, harmless
 from quadloom.model.finding import Finding
+from quadloom.model.wire import Value
 from quadloom.stores.protocols.text import Hit, SearchAnswer
 
 ATTACK = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp.exe"
@@ -78,7 +79,7 @@ def test_tables_keep_numbers_whole_and_hide_empty_columns(terminal: Terminal, mo
 
 
 def test_the_status_screen_is_for_people(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    summary = {
+    summary: dict[str, Value] = {
         "warehouse": "data", "state": "stopped", "trapped": 3,
         "numbers": {"pages_visited": 30, "statements_by_pages": 1_234_567},
         "frontier": {"waiting": 12_000, "dead": 0, "total": 12_000}, "outcomes": {"new": 10, "unchanged": 20},

@@ -62,6 +62,6 @@ def test_the_loss_is_noticed_at_the_end(warehouse: Warehouse) -> None:
     take_over(warehouse, 10)
     warehouse.stores.frontier.close()
     database = PostgresDatabase.open(warehouse.settings.stores.frontier)
-    owners = dict(database.execute("SELECT owner, count(*) FROM shard_lease GROUP BY owner"))
+    owners: dict[str, int] = dict(database.execute("SELECT owner, count(*) FROM shard_lease GROUP BY owner"))
     database.close()
     assert owners == {"another": 10, "": SHARDS - 10}, "the others were given back"

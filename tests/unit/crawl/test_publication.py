@@ -15,6 +15,7 @@ from quadloom.crawl.publication import (
     publish,
     pushed,
     remember_published,
+    rhythm_of,
 )
 from quadloom.errors import UrlError, UsageError
 from quadloom.scheduling.scope import Scope, ScopeRecord
@@ -80,3 +81,13 @@ def test_urls_and_a_sitemap_may_come_together(frontier: MemoryFrontier) -> None:
     assert accept(both, frontier=frontier, scope=SCOPE, now=NOW) == PublishReport(new=2)
     with pytest.raises(UsageError):
         accept(Publication(), frontier=frontier, scope=SCOPE, now=NOW)
+
+
+def test_an_owner_states_how_often_pages_change(frontier: MemoryFrontier) -> None:
+    offered = Publication(urls=["https://example.org/a", "no url"], owner=True, changefreq="weekly")
+    assert accept(offered, frontier=frontier, scope=SCOPE, now=NOW).new == 1
+    assert rhythm_of(offered) == (["https://example.org/a"], 7 * 86_400.0)
+    assert rhythm_of(replace(offered, owner=False)) == ([], 0.0), "only who is entitled is asked"
+    assert rhythm_of(replace(offered, changefreq="")) == ([], 0.0)
+    with pytest.raises(UsageError, match="no changefreq 'soon'"):
+        accept(replace(offered, changefreq="soon"), frontier=frontier, scope=SCOPE, now=NOW)

@@ -76,7 +76,7 @@ class Web:
         self,
         settings: Settings,
         fetched: Callable[[Sequence[FetchResult]], None],
-        _lost: Callable[[Sequence[Visit]], None],
+        lost: Callable[[Sequence[Visit]], None],
         failed: Callable[[BaseException], None],
     ) -> FetchUnit:
         transport = InProcessTransport(settings, self.answer, clock=self._clock)
@@ -190,7 +190,7 @@ def test_commands_are_checked_against_one_table(tmp_path: Path) -> None:
 
 
 def test_a_session_that_cannot_begin_leaves_no_thread_behind(tmp_path: Path) -> None:
-    def refuse(*_: object) -> FetchUnit:
+    def refuse(*_: object, **_named: object) -> FetchUnit:
         raise UsageError("no transport")
 
     clock = Clock()
@@ -251,7 +251,7 @@ class FailingWeb(Web):
         self,
         settings: Settings,
         fetched: Callable[[Sequence[FetchResult]], None],
-        _lost: Callable[[Sequence[Visit]], None],
+        lost: Callable[[Sequence[Visit]], None],
         failed: Callable[[BaseException], None],
     ) -> FetchUnit:
         transport = InProcessTransport(settings, self.respond, clock=self._clock)

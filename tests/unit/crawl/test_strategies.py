@@ -45,7 +45,7 @@ def test_strategies_change_while_the_crawl_runs(tmp_path: Path) -> None:
     settings = replace(SETTINGS, crawl=replace(SETTINGS.crawl, strategies=["feeds"]))
     (tmp_path / "mine.rq").write_text(OVER_PAGE, encoding="utf-8")
     wanted: list[object] = ["external", str(tmp_path / "mine.rq")]
-    answers = []
+    answers: list[object] = []
     with Warehouse.open(tmp_path / "w", settings=settings) as warehouse:
         running = session(warehouse, settings)
 

@@ -48,6 +48,12 @@ SELECT DISTINCT ?event WHERE {
 }"""
 
 
+def rows_of(store: pyoxigraph.Store, query: str) -> list[pyoxigraph.QuerySolution]:
+    found = store.query(query, use_default_graph_as_union=True)
+    assert isinstance(found, pyoxigraph.QuerySolutions)
+    return list(found)
+
+
 def test_every_question_has_an_answer() -> None:
     """What the tables select, asked in SPARQL; that the tables give the same is tested with them."""
     web = demo_web(8000)
@@ -56,12 +62,12 @@ def test_every_question_has_an_answer() -> None:
     names = [web.layout.name(host, item).lower() for host in web.hosts for item in range(host.size)]
     assert any(search.query in name for name in names)
     assert ghent.where.endswith("is Ghent")
-    assert list(store.query(_IN_GHENT, use_default_graph_as_union=True))
+    assert rows_of(store, _IN_GHENT)
     assert two_sites.sites == 2 and two_sites.arguments == "table Person --sites 2"
-    assert len(list(store.query(_TWO_NAMES, use_default_graph_as_union=True))) >= 3
+    assert len(rows_of(store, _TWO_NAMES)) >= 3
 
 
 def test_people_have_two_names() -> None:
-    rows = list(store_of(demo_web(8000)).query(_TWO_NAMES, use_default_graph_as_union=True))
+    rows = rows_of(store_of(demo_web(8000)), _TWO_NAMES)
     assert all(row["here"] != row["there"] for row in rows)
     assert any("registry" in row["here"].value for row in rows)

@@ -6,11 +6,13 @@ import gzip
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from quadloom.export.reading import read_files
 from quadloom.model.finding import Finding
 from quadloom.model.page import Page
+from quadloom.model.url import resolve
 from quadloom.settings import LimitSettings, Settings
 from quadloom.stores.archive.warc_record import encode
 from quadloom.warehouse import Warehouse
@@ -112,3 +114,43 @@ def test_a_bad_file_does_not_cost_the_others(tmp_path: Path) -> None:
         assert [finding.code for finding in report.findings] == ["warc-record", "import-file"]
         assert "bad.warc.gz" in noticed[0] and "bad.nq" in noticed[1]
         assert warehouse.maintenance.import_(good).is_complete
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://evil.example/<script>",
+        'http://evil.example/"> <urn:p> <urn:o> <http://good.example/> .',
+        "http://evil.example/a b\nc",
+        "javascript:alert(1)",
+        "file:///etc/passwd",
+        "urn:quadloom:pages",
+        "",
+    ],
+)
+def test_a_forged_address_becomes_one_that_can_be_stored_or_costs_its_record(tmp_path: Path, url: str) -> None:
+    """Records that claim to be our own are not believed more than others: the address names a graph."""
+    body = b'<title>Whale</title><p vocab="http://schema.org/" typeof="Event"><b property="name">n</b>'
+    header = (("content-type", "text/html"),)
+    good = "http://good.example/"
+    pages = [
+        Page(url, good, 200, header, body, 1000.0, 0.1),
+        Page(f"{good}1", url, 200, header, body, 1e300, 0.1),
+        Page(good, good, 200, header, body, 1000.0, 0.1),
+    ]
+    file = tmp_path / "forged.warc.gz"
+    file.write_bytes(b"".join(forged(page) for page in pages))
+    with Warehouse.open(tmp_path / "warehouse") as warehouse:
+        report = warehouse.maintenance.import_(file)
+        assert report.pages + report.skipped == 3 and not report.quarantined
+        assert set(warehouse.stores.quads.graphs()) <= {
+            "urn:quadloom:pages", good, f"{good}1", *(found for found in (resolve(url),) if found)
+        }  # fmt: skip
+        assert warehouse.search("whale").total >= 1
+        assert warehouse.maintenance.verify().ok
+
+
+def forged(page: Page) -> bytes:
+    """As `encode` writes it, with the time in the facts alone."""
+    facts = encode(msgspec.structs.replace(page, fetched_at=1000.0))
+    return gzip.compress(gzip.decompress(facts.member).replace(b",1000.0,", f",{page.fetched_at!r},".encode()))

@@ -18,7 +18,7 @@ class Clock:
 
 
 def wait(resolver: DnsResolver, answers: list[DnsAnswer], count: int = 1) -> None:
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while len(answers) < count:
         assert time.monotonic() < deadline
         select.select([resolver.fileno()], [], [], 1.0)

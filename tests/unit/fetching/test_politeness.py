@@ -65,7 +65,14 @@ def test_the_servers_own_wish_is_obeyed_and_else_we_back_off() -> None:
     wished = pace("e.org", failed("status", 429, 77.0), now=NOW, rules=RULES, strikes=1, random=lambda: 1.0)
     assert wished.blocked_until == NOW + 77.0
     assert "Retry-After" in wished.reason
-    for kind, status in (("status", 503), ("connect", 0), ("timeout", 0), ("dns", 0), ("too-slow", 0)):
+    kinds: list[tuple[FailureKind, int]] = [
+        ("status", 503),
+        ("connect", 0),
+        ("timeout", 0),
+        ("dns", 0),
+        ("too-slow", 0),
+    ]
+    for kind, status in kinds:
         silent = pace("e.org", failed(kind, status), now=NOW, rules=RULES, strikes=3, random=lambda: 1.0)
         assert silent.blocked_until == NOW + 40.0
     assert pace("e.org", failed("status", 404), now=NOW, rules=RULES, random=lambda: 1.0).blocked_until == 0.0

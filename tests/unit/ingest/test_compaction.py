@@ -13,7 +13,7 @@ from quadloom.asking.statistics import Statistics
 from quadloom.errors import StoreError
 from quadloom.ingest.failpoints import Failpoints
 from quadloom.ingest.index.compaction import ENOUGH, StoreCompactor
-from quadloom.ingest.index.indexer import IndexAcks, Indexer, IndexJob
+from quadloom.ingest.index.indexer import IndexAcks, Indexer, IndexJob, LinksFound
 from quadloom.model.quads import Quads
 from quadloom.settings import IndexSettings
 from quadloom.stores.quads.memory import MemoryQuads
@@ -131,18 +131,20 @@ def test_files_become_fewer_while_statements_stay(tmp_path: Path) -> None:
 
 def test_an_idle_indexer_compacts_and_a_busy_one_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("quadloom.ingest.index.compaction.ENOUGH", 1000)
-    monkeypatch.setattr("quadloom.ingest.index.compaction._IDLE_SECONDS", 1.0)
     store = OxigraphQuads(tmp_path / "quads")
-    marks: queue.Queue[IndexAcks] = queue.Queue()
+    marks: queue.Queue[IndexAcks | LinksFound] = queue.Queue()
     settings = IndexSettings(text=False, text_commit_seconds=0.05)
     indexer = Indexer(store, MemoryText(), settings, marks.put, Failpoints(), Statistics())
-    for number in range(12):  # over 1.2 s: longer than the idle time that it needs
+    clock = indexer.compactor._monotonic = Clock()
+    for number in range(12):  # over 12 s: longer than the idle time that it needs
+        clock.now += 1.0
         graph = f"http://e.example/{number}"
         lines = "".join(f'<{graph}#{n}> <x:p> "{n}" <{graph}> .\n' for n in range(300))
         indexer.put([IndexJob(number, Quads.of(graph, lines.encode()), None, b"", fresh=True)])
-        time.sleep(0.1)
+        marks.get(timeout=60)
         assert indexer.compactor.runs == 0
-    until = time.monotonic() + 20
+    clock.now += 4.0
+    until = time.monotonic() + 60
     while indexer.compactor.runs == 0 and time.monotonic() < until:
         time.sleep(0.05)
     indexer.close()

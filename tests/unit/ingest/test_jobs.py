@@ -5,6 +5,7 @@ from __future__ import annotations
 from quadloom.ingest.index.indexer import IndexJob
 from quadloom.ingest.index.jobs import PendingIndex
 from quadloom.model.quads import Quads
+from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.stores.shards import shard_of
 
 
@@ -15,10 +16,10 @@ def entry(number: int, host: str) -> IndexJob:
 def test_a_shard_is_busy_until_the_last_of_its_pages_is_marked() -> None:
     pending = PendingIndex()
     pending.add([entry(1, "a.example"), entry(2, "a.example"), entry(3, "b.example")])
-    assert (len(pending), pending.shards()) == (3, {shard_of("a.example"), shard_of("b.example")})
-    pending.acknowledge([(1, b"q", b"t"), (3, b"q", b"t")])
-    assert (len(pending), pending.shards()) == (1, {shard_of("a.example")})
-    pending.acknowledge([(2, b"q", b"t")])
+    assert (len(pending), pending.shards()) == (3, frozenset({shard_of("a.example"), shard_of("b.example")}))
+    pending.acknowledge([IndexedPage(1, b"q", b"t"), IndexedPage(3, b"q", b"t")])
+    assert (len(pending), pending.shards()) == (1, frozenset({shard_of("a.example")}))
+    pending.acknowledge([IndexedPage(2, b"q", b"t")])
     assert (len(pending), pending.shards()) == (0, frozenset())
 
 
@@ -26,8 +27,8 @@ def test_a_page_that_was_read_twice_waits_for_both_marks() -> None:
     pending = PendingIndex()
     pending.add([entry(1, "a.example")])
     pending.add([entry(1, "a.example")])
-    pending.acknowledge([(1, b"old", b"")])
+    pending.acknowledge([IndexedPage(1, b"old", b"")])
     assert pending.shards() == {shard_of("a.example")}
-    pending.acknowledge([(1, b"new", b"")])
+    pending.acknowledge([IndexedPage(1, b"new", b"")])
     assert not pending.shards()
     assert not pending

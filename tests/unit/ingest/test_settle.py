@@ -18,7 +18,8 @@ VISIT = Visit(URL, URL, "a.example", 1)
 
 def _attempts(old: PageRow | None, kind: FailureKind = "connect", *, transient: bool = True) -> list[float]:
     """Seconds from each failed visit to the next, until the URL is given up."""
-    at, pauses = START, []
+    at = START
+    pauses: list[float] = []
     while True:
         failure = Failure(URL, kind, "no answer", transient, at)
         settlement = settle_failure(VISIT, failure, None, old, SETTINGS)

@@ -79,3 +79,19 @@ def test_who_stops_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _away(_quads: Quads, _known: bytes = b"") -> Difference:
     raise StoreUnavailable("the server is away")
+
+
+def test_an_error_that_nobody_expected_reaches_the_owner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was printed by the thread, and the owner waited for ever, or ended as if all was well."""
+
+    def broken(_quads: Quads, _known: bytes = b"") -> Difference:
+        raise ValueError("not a statement")
+
+    store = AwayQuads({"replace": 0, "flush": 0})
+    monkeypatch.setattr(store, "replace", broken)
+    indexer = Indexer(store, MemoryText(), IndexSettings(), lambda _acks: None, Failpoints(), Statistics())
+    indexer.put([job(1, fresh=False)])
+    with pytest.raises(ValueError, match="not a statement"):
+        indexer.close()
+    with pytest.raises(ValueError, match="not a statement"):
+        indexer.check()

@@ -7,6 +7,7 @@ import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -125,7 +126,9 @@ def test_robots_files_can_fail(serve: Start) -> None:
 
 
 @pytest.mark.parametrize("addressing", ["addresses", "ports"])
-def test_every_host_can_have_an_address_or_a_port_of_its_own(serve: Start, addressing: str) -> None:
+def test_every_host_can_have_an_address_or_a_port_of_its_own(
+    serve: Start, addressing: Literal["addresses", "ports"]
+) -> None:
     serving = serve(FakeWeb(WebSpec(pages=30, hosts=5, scale=0.05, addressing=addressing)))
     titles = set()
     for home in serving.web.homes:

@@ -76,7 +76,7 @@ def test_every_page_comes_once_with_its_newest_version(warehouse: Warehouse) -> 
     found = list(pages_by_file(warehouse.maintenance._stores, lambda _row: True))
     assert sorted(item.row.href for item in found) == sorted(map(url, range(PAGES)))
     for item in found:
-        assert item.page is not None
+        assert item.page is not None and item.row.archive is not None
         assert item.page == warehouse.stores.archive.get(item.row.archive)
     assert archive.gets == 0
 

@@ -122,10 +122,10 @@ def test_without_its_database_a_warehouse_is_not_opened(tmp_path: Path, capsys: 
     before = sorted(path.rglob("*"))
     for command in (["verify"], ["rebuild"], ["status"], ["crawl", "http://127.0.0.1:9/", "--contact", "a@b.invalid"]):
         assert run(["-w", str(path), *command]) == 6, command
-        assert f"quadloom -w NEW import {path}/archive/*.warc.gz" in " ".join(capsys.readouterr().err.split()), command
+        assert f"quadloom -w {path} recover" in " ".join(capsys.readouterr().err.split()), command
     assert sorted(path.rglob("*")) == before
-    with Warehouse.open(tmp_path / "new") as recovered:
-        recovered.maintenance.import_(*sorted((path / "archive").glob("*.warc.gz")))
+    assert run(["-w", str(path), "recover"]) == 0
+    with Warehouse.open(path) as recovered:
         assert found(recovered)[1] == len(URLS)
 
 
@@ -138,10 +138,10 @@ def test_an_empty_database_beside_good_indexes_is_refused(tmp_path: Path) -> Non
     with Warehouse.repair(path) as warehouse:
         with pytest.raises(StoreError, match="knows no page") as caught:
             warehouse.maintenance.rebuild()
-        assert f"import {path}/archive/*.warc.gz" in caught.value.hint
+        assert f"quadloom -w {path} recover" in caught.value.hint
         assert found(warehouse) == before
         report = warehouse.maintenance.verify()
-        assert not report.ok and f"import {path}/archive/*.warc.gz" in report.advice
+        assert not report.ok and f"quadloom -w {path} recover" in report.advice
 
 
 def test_nothing_to_verify_creates_nothing(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_a_missing_index_is_not_replaced_by_an_empty_one(tmp_path: Path, name: s
         assert found(warehouse) == before
 
 
-def test_a_shared_database_is_not_rebuilt_while_workers_run(tmp_path: Path) -> None:
+def test_a_shared_database_is_neither_rebuilt_nor_pruned_while_workers_run(tmp_path: Path) -> None:
     class Busy:
         def take_all(self, now: float) -> None:
             raise WarehouseLocked("running workers own 200 of 256 shards")
@@ -212,9 +212,13 @@ def test_a_shared_database_is_not_rebuilt_while_workers_run(tmp_path: Path) -> N
         shared = msgspec.structs.replace(warehouse.stores, shards=Busy())
         upkeep = maintenance.Maintenance(shared, warehouse.ask, lambda: None)
         before = found(warehouse)
+        files = sorted(warehouse.stores.archive.files())
         with pytest.raises(WarehouseLocked):
             upkeep.rebuild()
+        with pytest.raises(WarehouseLocked):
+            upkeep.prune(1e12)
         assert found(warehouse) == before
+        assert sorted(warehouse.stores.archive.files()) == files
     assert not left_over(path)
 
 

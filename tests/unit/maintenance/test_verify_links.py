@@ -10,8 +10,9 @@ import msgspec
 import pytest
 
 from quadloom.ingest.ingest import Ingest
+from quadloom.maintenance.archive_order import all_pages
 from quadloom.maintenance.links import StoredLinks
-from quadloom.maintenance.verify import VerifyReport, all_pages
+from quadloom.maintenance.verify import VerifyReport
 from quadloom.model.page import Page
 from quadloom.ranking.link_matrix import LinkMatrix
 from quadloom.settings import CrawlSettings, Settings

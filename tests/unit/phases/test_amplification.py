@@ -8,9 +8,10 @@ import msgspec
 import pytest
 
 from quadloom.ingest.settle import size_price
+from quadloom.model.document import Transformed
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
-from quadloom.phases.transform import Transformed, transform
+from quadloom.phases.transform import transform
 from quadloom.pipeline import process_page
 from quadloom.settings import CrawlSettings, LimitSettings, Settings
 from quadloom.syntaxes.sink import Sink, SinkLimits, sink_limits

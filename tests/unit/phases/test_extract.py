@@ -1,9 +1,12 @@
-"""Which links of a page count for the importance of others."""
+"""What a page says about others: links that count for their importance, dates and rhythms of change."""
 
 from __future__ import annotations
 
-from quadloom.model.url import fingerprint
-from quadloom.phases.extract import edges, targets
+from quadloom.model.document import Transformed
+from quadloom.model.link import Discovery
+from quadloom.model.url import canonical, fingerprint, host_of
+from quadloom.model.visit import Visit
+from quadloom.phases.extract import chosen, discoveries, edges, targets
 from quadloom.phases.transform import transform
 
 
@@ -17,3 +20,31 @@ def test_links_that_our_own_mapping_invents_do_not_count_for_importance() -> Non
     counted = edges(transformed.links, leading_to)
     assert counted == fingerprint("http://b.example/page").to_bytes(8, "little", signed=True)
     assert len(edges(transformed.links, leading_to, vocabulary=True)) > len(counted)
+
+
+def found(url: str, transformed: Transformed) -> dict[str, Discovery]:
+    visit = Visit(url, canonical(url), host_of(url), fingerprint(canonical(url)), depth=3)
+    leading_to = targets(transformed.links)
+    offered = discoveries(transformed, leading_to, visit, chosen(["all"]), lambda _fingerprint, _depth: False)
+    return {item.href: item for item in offered}
+
+
+def test_a_sitemap_states_rhythms_also_of_known_pages() -> None:
+    entries = "".join(
+        f"<url><loc>http://a.example/{word}</loc><changefreq>{word}</changefreq></url>"
+        for word in ("daily", "Weekly", "sometimes", "")
+    )
+    body = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>'.encode()
+    url = "http://a.example/sitemap.xml"
+    offered = found(url, transform(body, url=url, headers=(("content-type", "application/xml"),)))
+    assert {href: item.rhythm for href, item in offered.items()} == {
+        "http://a.example/daily": 86_400.0,
+        "http://a.example/Weekly": 7 * 86_400.0,
+    }
+
+
+def test_a_page_states_its_own_rhythm() -> None:
+    url = "http://a.example/page"
+    body = b'<meta name="Revisit-After" content="2 weeks"><a href="/other">x</a>'
+    offered = found(url, transform(body, url=url, headers=(("content-type", "text/html"),)))
+    assert {href: (item.rhythm, item.depth) for href, item in offered.items()} == {url: (14 * 86_400.0, 3)}

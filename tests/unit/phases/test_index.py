@@ -10,9 +10,10 @@ from quadloom.model.outcome import Outcome, PageRow
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.phases.descriptions import PAGES, VISITS, page_description, visit_description
-from quadloom.phases.index import namespace, page_quads, vocabularies_of, words_of
+from quadloom.phases.index import literals_in, namespace, page_graph, vocabularies_of, words_of
 from quadloom.pipeline import process_page
 from quadloom.settings import LimitSettings, Settings
+from quadloom.syntaxes.terms import XSD
 
 
 def row(**changes: object) -> PageRow:
@@ -26,14 +27,14 @@ def row(**changes: object) -> PageRow:
 
 def test_a_description_is_valid_and_complete() -> None:
     quads = list(ox.parse(page_description(row(), 203, "http://y.example/"), ox.RdfFormat.N_QUADS))
-    assert {quad.graph_name.value for quad in quads} == {PAGES}  # type: ignore[union-attr]
-    assert {quad.subject.value for quad in quads} == {"http://x.example/"}  # type: ignore[union-attr]
+    assert {quad.graph_name.value for quad in quads} == {PAGES}
+    assert {quad.subject.value for quad in quads} == {"http://x.example/"}
     found = {quad.predicate.value.rpartition("/")[2].rpartition(":")[2]: quad.object for quad in quads}
     assert found["title"] == ox.Literal('A "b"\\', language="en-gb")
-    assert found["prov#generatedAtTime"].value == "1970-01-02T00:00:00Z"  # type: ignore[union-attr]
+    assert found["prov#generatedAtTime"].value == "1970-01-02T00:00:00Z"
     assert found["foundOn"] == ox.NamedNode("http://y.example/")
-    assert found["status"].value == "203"  # type: ignore[union-attr]
-    assert found["digest"].value == "01ff"  # type: ignore[union-attr]
+    assert found["status"].value == "203"
+    assert found["digest"].value == "01ff"
 
 
 def test_a_later_visit_without_change_says_the_same() -> None:
@@ -47,13 +48,38 @@ def test_a_url_that_is_no_iri_is_not_described() -> None:
 
 
 def test_words_and_vocabularies() -> None:
-    nquads = (
-        '<x:s> <http://schema.org/name> "caf\\u00E9 \\"x\\"" <x:g> .\n'
-        '<x:s> <http://purl.org/dc/terms/date> "2026"^^<http://www.w3.org/2001/XMLSchema#gYear> <x:g> .\n'
-    )
-    assert words_of(nquads, 1000) == ('café "x"', 0)
-    assert vocabularies_of(nquads) == ("http://purl.org/dc/terms/", "http://schema.org/")
+    year = f'"2026"^^<{XSD}gYear>'
+    triples = [
+        ("<x:s>", "<http://schema.org/name>", '"caf\\u00E9 \\"x\\""'),
+        ("<x:s>", "<http://schema.org/alternateName>", '"deux"@fr'),
+        ("<x:s>", "<http://purl.org/dc/terms/date>", year),
+        (
+            "<x:s>",
+            "<http://schema.org/about>",
+            '<<( <x:s> <x:p> "three"^^<http://www.w3.org/2001/XMLSchema#string> )>>',
+        ),
+        ("<x:s>", "<http://schema.org/url>", "<x:o>"),
+    ]
+    literals = literals_in(obj for _, _, obj in triples)
+    assert words_of(literals, 1000) == ('café "x"\ndeux\nthree', 0)
+    assert words_of(literals, 15) == ('café "x"', 9), "escapes count as they are written"
+    assert vocabularies_of(triples) == ("http://purl.org/dc/terms/", "http://schema.org/")
     assert namespace("http://x.example/a#b") == "http://x.example/a#"
+
+
+def test_statements_of_named_graphs_are_read_by_their_terms() -> None:
+    """The name of the graph is no part of a type, a link or a title."""
+    body = b"""@prefix s: <http://schema.org/> .
+    <http://g.example/g> { <http://x.example/a> a s:Event ; s:name "Fair"@en ; s:url <http://y.example/> . }"""
+    found = quadloom.transform(body, url="http://x.example/data.trig", content_type="application/trig")
+    assert found.types == ("http://schema.org/Event",)
+    assert found.title == "Fair"
+    assert {link.target for link in found.links if link.kind != "vocabulary"} == {
+        "http://x.example/a",
+        "http://y.example/",
+    }
+    assert found.nquads.count(b" <http://g.example/g> .\n") == 3
+    assert page_graph(found, found.url, "none").quads.nquads.count(b" <http://x.example/data.trig> .\n") == 3
 
 
 def test_all_literals_are_searchable_and_a_cut_is_a_finding() -> None:
@@ -85,7 +111,9 @@ def test_schema_org_can_have_one_scheme(setting: str, schemes: set[str]) -> None
     <a itemprop="url" href="https://schema.org/docs/a.html">d</a>
     </div>"""
     transformed = quadloom.transform(body, url="http://x.example/", content_type="text/html")
-    stored = list(ox.parse(page_quads(transformed, "http://x.example/", "none", setting).nquads, ox.RdfFormat.N_QUADS))
+    stored = list(
+        ox.parse(page_graph(transformed, "http://x.example/", "none", setting).quads.nquads, ox.RdfFormat.N_QUADS)
+    )
     terms = {quad.predicate.value for quad in stored} | {
         quad.object.value for quad in stored if isinstance(quad.object, ox.NamedNode)
     } | {quad.object.datatype.value for quad in stored if isinstance(quad.object, ox.Literal)}  # fmt: skip

@@ -8,14 +8,12 @@ import time
 
 import pyoxigraph
 import pytest
-from selectolax.lexbor import LexborHTMLParser
 
 import quadloom
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.document import Transformed
 from quadloom.phases.transform import transform
 from quadloom.settings import CrawlSettings, LimitSettings, Settings, TransformSettings
-from quadloom.syntaxes.html.tree import TEXT
 from quadloom.syntaxes.installed import SYNTAXES
 from quadloom.syntaxes.registry import Context, Extractor
 
@@ -189,12 +187,6 @@ def test_the_front_door_is_lazy() -> None:
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
     assert quadloom.transform is transform
-
-
-def test_text_nodes_have_the_number_we_believe() -> None:
-    node = LexborHTMLParser("<p>x").css("p")[0].first_child
-    assert node is not None
-    assert node.tag_id == TEXT
 
 
 def test_vocabulary_expansion_adds_what_the_vocabulary_entails() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
@@ -170,7 +171,7 @@ def test_webs_without_links_and_with_loops_only() -> None:
     jump = np.array([1.0, 2.0, 5.0])
     for links in (sparse.csr_array((3, 3)), sparse.csr_array(np.eye(3))):
         for dangling in ("normalize", "personalize"):
-            found = importance(links, personalization=jump, dangling=dangling)  # type: ignore[arg-type]
+            found = importance(links, personalization=jump, dangling=dangling)
             np.testing.assert_allclose(found, jump / 8, atol=1e-9)
     np.testing.assert_allclose(importance(sparse.csr_array((1, 1))), [1.0])
     one_way = sparse.csr_array(np.array([[0.0, 1.0], [0.0, 0.0]]))
@@ -204,6 +205,7 @@ def test_forms_of_the_same_input() -> None:
 
 def test_bad_input_is_refused() -> None:
     csr = random_web(10, 30, 1)
+    wrong: dict[str, Any]
     for wrong in (
         {"damping": 1.0},
         {"damping": -0.1},
@@ -220,7 +222,7 @@ def test_bad_input_is_refused() -> None:
         {"dangling": "drop"},
     ):
         with pytest.raises(ValueError) as caught:
-            importance(csr, **wrong)  # type: ignore[arg-type]
+            importance(csr, **wrong)
         assert isinstance(caught.value, UsageError)
     for no_csr in (csr.tocoo(), csr.toarray()):
         with pytest.raises(UsageError):

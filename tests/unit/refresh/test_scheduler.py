@@ -15,7 +15,9 @@ from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
 from quadloom.model.url import fingerprint, host_of
 from quadloom.model.visit import Visit
 from quadloom.model.wire import decode
-from quadloom.refresh.scheduler import RefreshScheduler, SharesChange, http_date
+from quadloom.refresh.scheduler import RefreshScheduler, http_date
+from quadloom.refresh.shares_change import SharesChange
+from quadloom.scheduling.facts import schedule_facts
 from quadloom.scheduling.page_row import PageScheduleRow
 from quadloom.scheduling.planner import Planner
 from quadloom.settings import FreshnessSettings, Settings
@@ -171,6 +173,21 @@ def test_what_a_trusted_sitemap_announces_is_read_at_once(crawled: Crawled) -> N
     assert crawled.frontier.next_due(START + 2 * DAY) == START + 2 * DAY
 
 
+def test_what_a_sitemap_says_of_rhythms_is_stored_with_the_pages(crawled: Crawled) -> None:
+    page, sitemap = "https://a.example/page", "https://a.example/sitemap.xml"
+    crawled.visit(sitemap, Outcome.NEW, START, (replace(link(page), rhythm=7 * DAY),))
+    crawled.visit(page, Outcome.NEW, START + 1.0)
+    crawled.visit(page, Outcome.UNCHANGED, START + DAY)
+    row = crawled.catalog.page(fingerprint(page))
+    assert row is not None and decode(row.schedule, PageScheduleRow).plan.rhythm == 7 * DAY
+    facts = {fact.what: fact.value for fact in schedule_facts(crawled.scheduler.planner, row)}
+    assert facts["stated rhythm"] == "every 7 d, honesty 0"
+    crawled.scheduler.state_rhythm([page], DAY)
+    crawled.visit(page, Outcome.UNCHANGED, START + 2 * DAY)
+    row = crawled.catalog.page(fingerprint(page))
+    assert row is not None and decode(row.schedule, PageScheduleRow).plan.rhythm == DAY, "the owner said so later"
+
+
 @pytest.mark.parametrize("clean", [True, False])
 def test_a_restart_has_the_same_sums(tmp_path: Path, clean: bool) -> None:
     generator = random.Random(7)
@@ -206,6 +223,7 @@ def test_bandwidth_and_shares_change_while_running(crawled: Crawled) -> None:
         "policy": "xyleme",
         "alpha": 0.95,
         "chi": 1.0,
+        "guided_share": SETTINGS.crawl.guided_share,
     }
     assert crawled.scheduler.planner.bandwidth == 5.0
     assert crawled.scheduler.change(SharesChange(alpha=0.5))["alpha"] == crawled.scheduler.planner.alpha == 0.5
@@ -238,11 +256,17 @@ def test_refresh_counts_on_what_first_reads_leave(crawled: Crawled) -> None:
 
 @pytest.mark.parametrize(
     "refused",
-    [SharesChange(bandwidth=9.0, chi=0.0), SharesChange(bandwidth=9.0, alpha=-1.0), SharesChange(bandwidth=0.0)],
+    [
+        SharesChange(bandwidth=9.0, chi=0.0),
+        SharesChange(bandwidth=9.0, alpha=-1.0),
+        SharesChange(bandwidth=0.0),
+        SharesChange(bandwidth=9.0, guided_share=1.5),
+        SharesChange(bandwidth=9.0, guided_share=float("nan")),
+    ],
 )
 def test_what_is_refused_changes_nothing(crawled: Crawled, refused: SharesChange) -> None:
     before = crawled.scheduler.change(SharesChange())
-    with pytest.raises(UsageError, match="must be positive"):
+    with pytest.raises(UsageError, match=r"must be (positive|between 0 and 1)"):
         crawled.scheduler.change(refused)
     assert crawled.scheduler.change(SharesChange()) == before
 

@@ -23,8 +23,18 @@ DAY = 86_400.0
 SETTINGS = FreshnessSettings(min_interval="1h", max_interval="400d", prior_interval="20d")
 
 
-def seen(outcome: Outcome, at: float, previous: float = 0.0, **more: float) -> VisitObservation:
-    return VisitObservation(host="a.org", site="a.org", outcome=outcome, fetched_at=at, previous_at=previous, **more)
+def seen(
+    outcome: Outcome, at: float, previous: float = 0.0, *, modified_at: float = 0.0, host_delay: float = 0.0
+) -> VisitObservation:
+    return VisitObservation(
+        host="a.org",
+        site="a.org",
+        outcome=outcome,
+        fetched_at=at,
+        previous_at=previous,
+        modified_at=modified_at,
+        host_delay=host_delay,
+    )
 
 
 def crawl(
@@ -178,6 +188,7 @@ def test_trusted_dates_sharpen_and_lying_ones_do_not_mislead() -> None:
             outcome = Outcome.CHANGED if changed else Outcome.UNCHANGED
             schedule = planner.settle(seen(outcome, at, last or 1.0, modified_at=float(date)), schedule).schedule
             last = at
+        assert schedule is not None
         results[honest] = (schedule.changes_per_second / rate, planner.trust("a.org").trusted)
     assert results[True][1] and results[True][0] == pytest.approx(1.0, abs=0.4)
     assert results[False][0] < 3.0
@@ -221,8 +232,8 @@ def test_every_number_is_explained() -> None:
     row = PageRow(fingerprint=1, key="", href="", host="a.org", fetched_at=10 * DAY, schedule=stored)
     lines = schedule_facts(planner, row)
     assert [what for what, _, _ in lines] == [
-        "weight", "comparisons", "site's prior", "dates believed", "change rate", "refresh bandwidth", "demand S",
-        "price of a read",
+        "weight", "comparisons", "site's prior", "stated rhythm", "dates believed", "change rate", "refresh bandwidth",
+        "demand S", "price of a read",
         "ideal period", "host's price", "period", "gone", "next visit",
     ]  # fmt: skip
     assert all(value and rule for _, value, rule in lines)

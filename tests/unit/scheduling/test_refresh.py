@@ -121,7 +121,9 @@ def test_reference_table(per_page: float, policy: Policy) -> None:
 def test_policies_are_ordered_as_in_the_reference_table(per_page: float) -> None:
     weights, rates = reference_web()
     bandwidth = per_page * len(weights)
-    reads = {policy: optimal_rates(weights, rates, bandwidth, policy=policy) for policy in POLICIES}
+    reads: dict[str, np.ndarray] = {
+        policy: optimal_rates(weights, rates, bandwidth, policy=policy) for policy in POLICIES
+    }
     reads["uniform"] = np.full(len(weights), per_page)
     reads["by rate"] = bandwidth * rates / rates.sum()
     fresh = {name: freshness(weights, rates, f) for name, f in reads.items()}
@@ -206,7 +208,7 @@ def test_degenerate_inputs() -> None:
         assert few.sum() == pytest.approx(3.0) and few[0] <= 0.5 and few[2] <= 1.0
         short = optimal_rates([1, 3, 0], [1, 1, 4], 99.0, policy=policy, max_rate=[0.5, 2.0, 7.0])
         np.testing.assert_allclose(short, [0.5, 2.0, 0.0])  # less than the bandwidth: nothing else is worth a read
-        single = optimal_rates(np.float32([1, 3]), [1, 2], 3, policy=policy)  # type: ignore[list-item]
+        single = optimal_rates(np.array([1, 3], np.float32), [1, 2], 3, policy=policy)
         np.testing.assert_allclose(single, optimal_rates((1.0, 3.0), np.array([1, 2]), 3.0, policy=policy))
         assert single.dtype == np.float64
 

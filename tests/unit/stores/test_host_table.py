@@ -12,7 +12,7 @@ from quadloom.model.link import Discovery
 from quadloom.model.outcome import HostPace, Outcome, Settlement
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
-from quadloom.stores.frontier.frontier import RecentFingerprints
+from quadloom.stores.frontier.host_table import RecentFingerprints
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.frontier import SqliteFrontier
@@ -94,7 +94,7 @@ def test_changing_the_order_reorders_what_is_queued(tmp_path: Path) -> None:
     keys = []
     for order in ("breadth-first", "importance"):
         database = SqliteDatabase.open(tmp_path / "quadloom.db", SCHEMA)
-        policy = FrontierPolicy(delay=0.0, ip_delay=0.0, per_site=9, order=order)  # type: ignore[arg-type]
+        policy = FrontierPolicy(delay=0.0, ip_delay=0.0, per_site=9, order=order)
         frontier = SqliteFrontier(database, policy, now=0.0)
         frontier.add(offered, 0.0)
         keys.append([visit.key for visit in frontier.lease(9, 1.0)])

@@ -60,7 +60,8 @@ def test_a_killed_server_loses_nothing_that_was_acknowledged(server: PostgresSer
     leases.renew(database)
     shards.take(SHARDS, time.time())
     frontier.add([page(0)], time.time())
-    over, kills, chance = threading.Event(), [], random.Random(5)
+    over, chance = threading.Event(), random.Random(5)
+    kills: list[float] = []
 
     def disturb() -> None:
         while len(kills) < 2 and not over.wait(chance.uniform(0.05, 0.3)):

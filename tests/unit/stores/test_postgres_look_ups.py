@@ -51,7 +51,7 @@ def database() -> ExplainedDatabase:
     PostgresDatabase.open(url).close()
     made = ExplainedDatabase(url)
     made.write(
-        "INSERT INTO host(name, site, shard, ready_at, queued) SELECT 'h' || n, 'h' || n, n %% %s, "
+        "INSERT INTO host(id, name, site, shard, ready_at, queued) SELECT n, 'h' || n, 'h' || n, n %% %s, "
         "CASE WHEN n %% 2 = 0 THEN 10 ELSE 2000 + n END, 1 FROM generate_series(1, %s) n",
         (SHARDS, HOSTS),
     )

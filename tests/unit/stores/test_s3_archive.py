@@ -332,7 +332,7 @@ def test_a_damaged_object_is_found(address: S3Address, tmp_path: Path) -> None:
         archive.get(ref)
 
 
-def settings(archive: str, *, allow: tuple[str, ...] = (), **stores: str) -> Settings:
+def settings(archive: str, allow: tuple[str, ...] = (), /, **stores: str) -> Settings:
     return Settings(stores=StoreSettings(archive=archive, **stores), guard=GuardSettings(allow=list(allow)))  # type: ignore[arg-type]
 
 
@@ -353,7 +353,7 @@ def test_addresses_that_are_refused(url: str, stores: dict[str, str], words: str
 
 
 def test_a_trusted_network_may_be_plain() -> None:
-    chosen = settings("s3://bucket/a/b/", allow=("10.0.0.0/8",), archive_endpoint="http://10.0.0.7:9000")
+    chosen = settings("s3://bucket/a/b/", ("10.0.0.0/8",), archive_endpoint="http://10.0.0.7:9000")
     assert address_of(chosen) == S3Address(bucket="bucket", prefix="a/b", endpoint="http://10.0.0.7:9000")
 
 

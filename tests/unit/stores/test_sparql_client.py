@@ -18,7 +18,7 @@ from quadloom.model.quads import Quads
 from quadloom.settings import GuardSettings, Settings, StoreSettings
 from quadloom.stores.backends import open_quads, query_source
 from quadloom.stores.quads.sparql import SparqlQuads
-from quadloom.stores.quads.sparql_client import ROWS, SparqlClient, SparqlServer, server_of
+from quadloom.stores.quads.sparql_client import ROWS, SparqlClient, SparqlServer, servers_of
 from servers import sparql_server
 
 YES = b'{"head":{},"boolean":true}'
@@ -212,16 +212,16 @@ def settings(quads: str, *, allow: tuple[str, ...] = (), **stores: str) -> Setti
 
 
 def test_addresses_of_known_servers() -> None:
-    oxigraph = server_of(settings("sparql+http://127.0.0.1:7878"))
+    (oxigraph,) = servers_of(settings("sparql+http://127.0.0.1:7878"))
     assert (oxigraph.query, oxigraph.update) == ("http://127.0.0.1:7878/query", "http://127.0.0.1:7878/update")
-    graphdb = server_of(
+    (graphdb,) = servers_of(
         settings("sparql+https://db.example/repositories/w/", quads_query="../w", quads_update="statements")
     )
     assert (graphdb.query, graphdb.update) == (
         "https://db.example/repositories/w",
         "https://db.example/repositories/w/statements",
     )
-    virtuoso = server_of(settings("sparql+https://v.example", quads_query="/sparql", quads_update="/sparql-auth"))
+    (virtuoso,) = servers_of(settings("sparql+https://v.example", quads_query="/sparql", quads_update="/sparql-auth"))
     assert (virtuoso.query, virtuoso.update) == ("https://v.example/sparql", "https://v.example/sparql-auth")
 
 

@@ -52,7 +52,7 @@ def settled(url: str, outcome: Outcome, again_at: float | None = None) -> Settle
 
 def noticed(
     stores: Stores, settlements: list[Settlement], nquads: bytes = b"", known: dict[int, PageRow] | None = None
-):  # type: ignore[no-untyped-def]
+) -> list[tuple[str, str, str]]:
     notices = ChangeNotifier(stores.catalog, stores.outbox, MemoryQuads()).notices(
         settlements, lambda _: nquads, known or {}, NOW
     )

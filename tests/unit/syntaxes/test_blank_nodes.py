@@ -7,7 +7,7 @@ import time
 import pytest
 
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes.rdf.blank_nodes import skolemise
+from quadloom.syntaxes.rdf.blank_nodes import canonical, skolemise
 
 PAGE = "https://example.org/page"
 
@@ -16,6 +16,12 @@ def test_lines_are_sorted_distinct_and_in_the_page_graph() -> None:
     nquads = b'<a:s> <a:p> "z" .\n<a:s> <a:p> "a" <a:other> .\n<a:s> <a:p> "z" <https://example.org/page> .\n'
     expected = b'<a:s> <a:p> "a" <https://example.org/page> .\n<a:s> <a:p> "z" <https://example.org/page> .\n'
     assert skolemise(nquads, PAGE) == expected
+
+
+def test_a_lone_surrogate_of_a_plug_in_costs_no_page() -> None:
+    found = canonical([("<a:s>", "<a:p>", '"\ud800"'), ("_:b", "<a:name>", '"\ud800"')], PAGE)
+    assert found.nquads.count(b'"?"') == 2
+    assert b"_:" not in found.nquads
 
 
 def test_empty_in_empty_out() -> None:

@@ -10,7 +10,7 @@ from quadloom.errors import SyntaxInvalid
 from quadloom.syntaxes import jsonld
 from quadloom.syntaxes.jsonld import contexts
 from quadloom.syntaxes.jsonld.context import ContextProcessor
-from quadloom.syntaxes.jsonld.json import canonical, integer_or_double, read
+from quadloom.syntaxes.jsonld.json import Json, canonical, integer_or_double, read
 from quadloom.syntaxes.jsonld.loader import ContextLoader, LoadedDocument
 from quadloom.syntaxes.jsonld.terms import ActiveContext
 
@@ -74,8 +74,14 @@ def test_lone_surrogates_do_not_break_the_output() -> None:
 
 def test_expand_context_may_be_bytes_text_value_or_address() -> None:
     body = b'{"name": "x"}'
-    local = {"@context": {"name": "a:name"}}
-    forms = (local, local["@context"], b'{"@context": {"name": "a:name"}}', '{"name": "a:name"}', "https://c.example/")
+    names: Json = {"name": "a:name"}
+    forms: tuple[Json | bytes, ...] = (
+        {"@context": names},
+        names,
+        b'{"@context": {"name": "a:name"}}',
+        '{"name": "a:name"}',
+        "https://c.example/",
+    )
     results = {
         jsonld.extract(body, url=URL, expand_context=form, loader=lambda url: b'{"@context": {"name": "a:name"}}')
         for form in forms

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +13,7 @@ from pyoxigraph import RdfFormat
 from pyoxigraph import parse as parse_rdf
 from selectolax.lexbor import LexborHTMLParser
 
+from quadloom.syntaxes.html.elements import elements_of
 from quadloom.syntaxes.microformats import extraction as microformats
 from quadloom.syntaxes.sink import Sink
 from thoroughness import examples
@@ -19,8 +21,10 @@ from thoroughness import examples
 URL = "http://site.example/page"
 
 
-def item(html: str) -> dict[str, object]:
-    (found,) = microformats.parse(html.encode(), url=URL)["items"]
+def item(html: str, url: str = URL) -> Mapping[str, object]:
+    items = microformats.parse(html.encode(), url=url)["items"]
+    assert isinstance(items, list)
+    (found,) = items
     assert isinstance(found, dict)
     return found
 
@@ -77,7 +81,10 @@ def value(element: str) -> object:
         ("<p class=dt-x><i class=value>2020-01-02</i><i class=value>10:00+1:30</i></p>", "2020-01-02 10:00+0130"),
         ("<p class=dt-x><i class=value>2020-01-02</i><i class=value>10:00z</i></p>", "2020-01-02 10:00Z"),
         ("<p class=dt-x><i class=value>2020-01-02</i><i class=value>+0100</i></p>", "2020-01-02"),
-        ("<p class=dt-x><i class=value>2020-061</i><i class=value>8 PM</i></p>", "2020-061 20:00"),
+        ("<p class=dt-x><i class=value>2020-061</i><i class=value>8 PM</i></p>", "2020-03-01 20:00"),
+        ("<p class=dt-x><i class=value>2019-366</i><i class=value>2020-366</i></p>", "2020-12-31"),
+        ("<p class=dt-x><i class=value>2020-000</i></p>", "2020-000"),
+        ("<p class=dt-x><i class=value>2020-061T20:00Z</i></p>", "2020-061T20:00Z"),
         (
             "<p class=dt-x><i class=value>2020-01-02</i><i class=value>2021-01-02 10:00</i><i class=value>9:00</i></p>",
             "2020-01-02 09:00",
@@ -154,9 +161,7 @@ def test_implied_url(html: str, expected: str | None) -> None:
 
 def test_an_empty_reference_is_the_base_as_it_is_written() -> None:
     for url in ("http://site.example", "http://site.example/", "http://site.example/page?q#f"):
-        (found,) = microformats.parse(b"<a class=h-card href>N</a>", url=url)["items"]
-        assert isinstance(found, dict)
-        assert found["properties"] == {"name": ["N"], "url": [url]}
+        assert item("<a class=h-card href>N</a>", url)["properties"] == {"name": ["N"], "url": [url]}
 
 
 @pytest.mark.parametrize(
@@ -207,6 +212,11 @@ def test_classic_root_speaks_classic_names_only() -> None:
 
 def test_mf2_root_speaks_mf2_names_only() -> None:
     assert properties("<p class='h-card vcard'><b class=fn>N</b><i class=p-note>T</i></p>") == {"note": ["T"]}
+
+
+def test_a_classic_feed_is_named_by_the_title_of_its_site() -> None:
+    html = "<div class='hfeed site'><h1 class=site-title>T</h1><p class=site-description>D</p></div>"
+    assert properties(html) == {"name": ["T"], "summary": ["D"]}
 
 
 def test_rel_tag_is_the_last_segment() -> None:
@@ -321,7 +331,8 @@ def test_unknown_property_keeps_its_name() -> None:
 
 
 def test_utility_classes_are_no_items() -> None:
-    assert microformats.roots_in(b"<div class='h-full p-4'><i class='h-screen h-100'>") == frozenset()
+    page = LexborHTMLParser("<div class='h-full p-4'><i class='h-screen h-100'>h-card")
+    assert microformats.roots_in(elements_of(page)) == frozenset()
     assert rdf("<div class=h-full><p class=h-card><b class='p-name h-full'>N</b></p></div>") == {
         "_:b0 <a> <v:Individual>",
         '_:b0 <v:fn> "N"',
@@ -347,7 +358,7 @@ def test_hostile_pages_stay_linear(name: str) -> None:
     body = HOSTILE[name](10_000)
     tree = LexborHTMLParser(body)
     started = time.process_time()
-    microformats.write(tree, Sink(), base=URL, roots=microformats.roots_in(body))
+    microformats.write(tree, Sink(), base=URL, roots=microformats.roots_in(elements_of(tree)))
     microformats.parse(body, url=URL)
     assert time.process_time() - started < 4.0
 

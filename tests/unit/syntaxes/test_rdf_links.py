@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quadloom.model.link import Link
-from quadloom.syntaxes.rdf.links import link_quads
+from quadloom.syntaxes.rdf.links import link_triples
 
 PAGE = "https://site.example/"
 LINKS = [
@@ -16,7 +16,7 @@ LINKS = [
 
 
 def test_typed_links_have_their_relation() -> None:
-    assert link_quads(LINKS, "typed") == [
+    assert [" ".join(triple) for triple in link_triples(LINKS, "typed")] == [
         "<https://site.example/> <http://www.w3.org/1999/xhtml/vocab#alternate> <https://site.example/feed>",
         "<https://site.example/> <http://www.w3.org/2000/01/rdf-schema#seeAlso> <https://site.example/feed>",
         '<https://site.example/feed> <http://www.w3.org/2000/01/rdf-schema#label> "News"',
@@ -28,7 +28,8 @@ def test_typed_links_have_their_relation() -> None:
 
 
 def test_all_adds_plain_links() -> None:
-    added = [statement for statement in link_quads(LINKS, "all") if statement not in link_quads(LINKS, "typed")]
+    typed = link_triples(LINKS, "typed")
+    added = [" ".join(triple) for triple in link_triples(LINKS, "all") if triple not in typed]
     assert added == [
         "<https://site.example/> <http://purl.org/dc/terms/references> <https://site.example/a>",
         '<https://site.example/a> <http://www.w3.org/2000/01/rdf-schema#label> "A"',

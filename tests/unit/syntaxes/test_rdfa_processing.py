@@ -7,6 +7,7 @@ import pytest
 from lxml import etree
 from selectolax.lexbor import LexborHTMLParser
 
+from quadloom.syntaxes.html.elements import elements_of
 from quadloom.syntaxes.rdfa import extract
 from quadloom.syntaxes.rdfa.extraction import write, write_xml
 from quadloom.syntaxes.rdfa.frames import MAX_MARKUP_DEPTH, MAX_TEXT_DEPTH
@@ -238,9 +239,10 @@ def test_nested_literals_are_limited() -> None:
 
 
 def test_write_shares_a_tree_and_reports_unresolved_names() -> None:
-    tree = LexborHTMLParser(prefixed('<p role="main" property="ex:p word" lang="">x</p><p property="ex:q">y</p>'))
+    source = prefixed('<p role="main" property="ex:p word" lang="">x</p><p property="ex:q">y</p>')
+    page = elements_of(LexborHTMLParser(source))
     sink, messages = Sink(), list[tuple[str, str]]()
-    complete = write(tree, URL, sink, language="de", report=lambda kind, text: messages.append((kind, text)))
+    complete = write(page, URL, sink, language="de", report=lambda kind, text: messages.append((kind, text)))
     assert complete
     assert sink.statements() == [f'<{URL}> <{EX}p> "x"', f'<{URL}> <{EX}q> "y"@de']
     assert [kind for kind, _ in messages] == ["UnresolvedTerm"]
@@ -254,7 +256,7 @@ def test_write_xml_takes_a_parsed_root() -> None:
 
 def test_write_says_when_a_limit_cut_it_short() -> None:
     page = '<p property="' + " ".join(f"a:p{number}" for number in range(300)) + f'" content="{"x" * 300_000}">'
-    assert not write(LexborHTMLParser(page), URL, Sink())
+    assert not write(elements_of(LexborHTMLParser(page)), URL, Sink())
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_a_page_of_html_has_the_namespaces_of_xhtml_svg_and_mathml() -> None:
     assert spaces["p"] == spaces["o_p"] == "http://www.w3.org/1999/xhtml"
     assert spaces["mi"] == "http://www.w3.org/1998/Math/MathML"
     body = again[1]
-    assert dict(body.attrib) == {"_click": "y", "{http://www.w3.org/XML/1998/namespace}lang": "de"}
+    assert dict(body.attrib.items()) == {"_click": "y", "{http://www.w3.org/XML/1998/namespace}lang": "de"}
     assert body[0].get("{http://www.w3.org/1999/xlink}href") == "#a"
 
 

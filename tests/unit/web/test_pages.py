@@ -10,6 +10,10 @@ import pytest
 from starlette.testclient import TestClient
 from web_fixture import BOOK, EVIL, PERSON
 
+from quadloom.crawl.run_history import CrawlRun, RunPoint
+from quadloom.web.pages.monitor import _drawn_runs, _past, _phases_of_run
+from quadloom.web.view.filters import sentence, with_links
+
 HTML = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 PAGES = (
     "/", "/search", "/search?q=lighthouse", f"/entity?iri={quote(BOOK + '#it')}", f"/page?url={quote(BOOK)}", "/sparql",
@@ -193,3 +197,30 @@ def test_topics_tell_how_their_crawls_went(client: TestClient) -> None:
 def test_an_error_page_leads_on(client: TestClient) -> None:
     page = client.get("/nowhere", headers=HTML).text
     assert "<h1>There is nothing at this address</h1>" in page and 'href="/sites"' in page
+
+
+def test_an_error_page_keeps_urls_as_they_are_and_links_what_it_names(client: TestClient) -> None:
+    shown = client.get("/page", params={"url": "http://unread.example/x"}, headers={"accept": "text/html"}).text
+    assert "http://unread.example/x has not been fetched yet</h1>" in shown, "not Http://"
+    assert '<p class="notice"><a href="/search">/search</a> lists the pages that have</p>' in shown
+
+
+def test_a_hint_links_addresses_of_the_site_only() -> None:
+    known = {"/search", "/openapi.json"}
+    assert with_links("see /openapi.json, not /etc/passwd or a/search", known) == (
+        'see <a href="/openapi.json">/openapi.json</a>, not /etc/passwd or a/search'
+    )
+    assert with_links("</script> & /search", known) == '&lt;/script&gt; &amp; <a href="/search">/search</a>'
+    assert (sentence("no page"), sentence("/search lists")) == ("No page", "/search lists")
+
+
+def test_runs_are_drawn_if_there_is_a_curve_to_see() -> None:
+    def run(points: int) -> CrawlRun:
+        drawn = tuple(RunPoint(100.0 + at, at, 1.0, (1.0,) * 6) for at in range(points))
+        return CrawlRun(started_at=100.0, ended_at=110.0, state="ended", points=drawn)
+
+    assert not _phases_of_run([run(2)]) and not _drawn_runs([run(2)])
+    drawn = _phases_of_run([run(2), run(5)])
+    assert ">0 s</text>" in drawn and ">4 s</text>" in drawn, "by time since its begin"
+    assert not _past(_drawn_runs([run(5), run(2)])), "one run is drawn by its phases"
+    assert _past(_drawn_runs([run(5), run(9)]))

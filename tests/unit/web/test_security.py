@@ -105,7 +105,7 @@ def test_bodies_are_limited_announced_or_not(client: TestClient) -> None:
         for _ in range(BODY_BYTES // 65536 + 1):
             yield b"x" * 65536
 
-    answer = client.post("/inspect", content=parts(), headers={"content-type": "text/html"})  # type: ignore[arg-type]
+    answer = client.post("/inspect", content=parts(), headers={"content-type": "text/html"})
     assert answer.status_code == 413
 
 

@@ -154,9 +154,9 @@ def test_all_formats_say_the_same(client: TestClient) -> None:
         "jsonld": ox.RdfFormat.JSON_LD,
     }
     sets = []
-    for name, parser in graphs.items():
+    for name, kind in graphs.items():
         body = client.get("/sparql", params={"query": GRAPH, "format": name}).content
-        sets.append({str(quad.triple) for quad in ox.parse(body, parser)})
+        sets.append({str(quad.triple) for quad in ox.parse(body, kind)})
     assert sets[0] and all(found == sets[0] for found in sets)
 
 

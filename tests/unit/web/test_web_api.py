@@ -119,7 +119,7 @@ class Crawl:
         return request.verb
 
 
-def said(crawl: Crawl, verb: str) -> dict[str, Value]:
+def said(crawl: Crawl, verb: str) -> dict[str, object]:
     return next(request.arguments for request in reversed(crawl.asked) if request.verb == verb)
 
 
@@ -147,6 +147,9 @@ def test_a_live_crawl_is_followed_and_steered(warehouse_path: Path, token: str) 
             assert client.post("/control/dance", headers=head).status_code == 404
             client.post("/publish", json={"urls": ["http://a.example/new"]}, headers=head)
             assert said(crawl, "publish") == {"urls": ["http://a.example/new"], "owner": True}
+            stated = {"urls": ["http://a.example/new"], "changefreq": "weekly"}
+            client.post("/publish", json=stated, headers=head)
+            assert said(crawl, "publish") == {**stated, "owner": True}
             client.post("/publish", json={"sitemap": "http://a.example/sitemap.xml"}, headers=head)
             assert said(crawl, "publish") == {"sitemap": "http://a.example/sitemap.xml", "owner": True}
             for wrong, status in (

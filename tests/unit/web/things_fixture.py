@@ -90,8 +90,8 @@ def fill_things(path: Path) -> None:
         warehouse.stores.text.commit()
         catalog = warehouse.stores.catalog
         STATISTICS.put_encoded(catalog, Statistics.recounted(warehouse.stores.quads).encode())
-        path = "schema:location/schema:address/schema:addressLocality"
-        query = f"SELECT ?city (COUNT(*) AS ?events) {{ ?e {path} ?city }} GROUP BY ?city"
+        place = "schema:location/schema:address/schema:addressLocality"
+        query = f"SELECT ?city (COUNT(*) AS ?events) {{ ?e {place} ?city }} GROUP BY ?city"
         warehouse.subscriptions.save_query(
             SavedQuery(name="by-city", query=query, title="Events by city", saved_at=month)
         )

@@ -9,6 +9,7 @@ import msgspec
 from quadloom.asking.statistics import STATISTICS, Statistics
 from quadloom.ingest.settle import settle_page
 from quadloom.ingest.traps.filter import TRAPS, TrapCount
+from quadloom.model.link import LinkKind
 from quadloom.model.page import Page
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
@@ -95,7 +96,9 @@ def fill(path: Path) -> None:
         links = LinkMatrix(path / "links")
         for href, markup, at in versions:
             store_page(warehouse, href, markup, at)
-            targets = [(Url.parse(target).fingerprint, "plain") for target in _LINKS.get(href, ())]
+            targets: list[tuple[int, LinkKind]] = [
+                (Url.parse(target).fingerprint, "plain") for target in _LINKS.get(href, ())
+            ]
             links.append(Url.parse(href).fingerprint, targets)
         warehouse.stores.text.commit()
         trap = TrapCount("evil.example", "endless calendar", "http://evil.example/<script>window.hit=1</script>", 1234)

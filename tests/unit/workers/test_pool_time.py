@@ -45,6 +45,7 @@ class _Collected:
     def __init__(self) -> None:
         self.done: dict[int, TransformResult] = {}
         self.notices: list[tuple[str, str]] = []
+        self.errors: list[BaseException] = []
 
     def take(self, item: TransformResult | PoolChanged) -> None:
         if isinstance(item, TransformResult):
@@ -61,7 +62,9 @@ class _Collected:
 @contextmanager
 def pool_of(collected: _Collected, seconds: float) -> Iterator[WorkerPool]:
     settings = msgspec.structs.replace(Settings(), limits=LimitSettings(transform_seconds=seconds))
-    pool = WorkerPool(1, settings, collected.take, lambda *notice: collected.notices.append(notice), [].append)
+    pool = WorkerPool(
+        1, settings, collected.take, lambda *notice: collected.notices.append(notice), collected.errors.append
+    )
     try:
         yield pool
     finally:

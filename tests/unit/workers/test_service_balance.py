@@ -9,7 +9,7 @@ import pytest
 
 from quadloom.model.service import ServiceReply, ServiceRequest
 from quadloom.settings import ServiceSettings
-from quadloom.workers.services.balance import FAILURES, FIRST_REST, CallOutcome, ServiceBalance, ServiceCall
+from quadloom.workers.services.balance import FAILURES, FIRST_REST, CallOutcome, Instance, ServiceBalance, ServiceCall
 
 FINE = CallOutcome(ServiceReply(200, "text/turtle", b""))
 ABSENT = CallOutcome(None, "refused", absent=True)
@@ -34,7 +34,7 @@ class Simulation:
         """Keep `at_once` pages waiting or in progress until all are answered; returns the seconds that it took."""
         began = self.now
         running: list[tuple[float, int]] = []
-        started: dict[int, tuple[object, ServiceCall, float]] = {}
+        started: dict[int, tuple[Instance, ServiceCall, float]] = {}
         left, open_, number = pages, 0, 0
         while left or open_:
             while left and open_ < at_once:
@@ -59,8 +59,8 @@ class Simulation:
                 continue
             self.now, done = heapq.heappop(running)
             instance, call, at = started.pop(done)
-            outcome = self.ill.get(instance.url, FINE)  # type: ignore[attr-defined]
-            if self.balance.ended(instance, call, outcome, at):  # type: ignore[arg-type]
+            outcome = self.ill.get(instance.url, FINE)
+            if self.balance.ended(instance, call, outcome, at):
                 open_ -= 1
                 if outcome is FINE:
                     self.answered += 1

@@ -16,7 +16,8 @@ from pathlib import Path
 import msgspec
 
 from quadloom.asking.search import search, search_request
-from quadloom.stores.protocols.text import TextDocument
+from quadloom.stores.protocols.text import TextDocument, TextIndex
+from quadloom.stores.text.sharded import ShardedText
 from quadloom.stores.text.tantivy import TantivyText
 
 _SYLLABLES = [f"{a}{b}" for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "er", "is", "ou")]
@@ -37,14 +38,19 @@ class QueryTimes(msgspec.Struct, frozen=True):
 
 
 def query_times(
-    documents: int, *, questions: int = 200, seed: int = 7, progress: Callable[[str], None] = lambda _text: None
+    documents: int,
+    *,
+    questions: int = 200,
+    seed: int = 7,
+    shards: bool = False,
+    progress: Callable[[str], None] = lambda _text: None,
 ) -> list[QueryTimes]:
-    """The last row, `all`, is over all kinds of questions."""
+    """The last row, `all`, is over all kinds of questions. `shards`: an index for each shard instead of one."""
     chance = random.Random(seed)
     words = _words(chance)
     common = list(itertools.accumulate(1.0 / (rank + 5) for rank in range(len(words))))
     with tempfile.TemporaryDirectory(prefix="quadloom-search-") as folder:
-        index = TantivyText(Path(folder) / "text")
+        index: TextIndex = (ShardedText if shards else TantivyText)(Path(folder) / "text")
         started = time.process_time()
         for start in range(0, documents, _BATCH):
             index.put(_documents(chance, words, common, range(start, min(start + _BATCH, documents))))
@@ -97,7 +103,7 @@ def _questions(chance: random.Random, words: list[str], common: list[float], kin
     return asked
 
 
-def _timed(index: TantivyText, text: str) -> tuple[float, float]:
+def _timed(index: TextIndex, text: str) -> tuple[float, float]:
     clock, cpu = time.perf_counter(), time.process_time()
     search(index, search_request(text))
     return (time.process_time() - cpu) * 1000, (time.perf_counter() - clock) * 1000

@@ -40,4 +40,5 @@ class WebSpec(msgspec.Struct, frozen=True, kw_only=True):
     growth: int = 1  # new pages per revision on a news host
     crawl_delay: float = 1.0  # Crawl-delay of the hosts that have one, seconds
     slow_seconds: float = 0.4
+    latency: float = 0.0  # seconds that every page lets its reader wait
     curated: bool = False  # the small web of `quadloom demo`

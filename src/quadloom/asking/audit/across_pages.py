@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 from quadloom.asking.audit.report import PageFindings
 from quadloom.errors import UrlError
 from quadloom.model.finding import Finding
 from quadloom.model.outcome import Outcome, PageRow
-from quadloom.model.url import Url
+from quadloom.model.url import Url, belongs_to
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.quads import QuadStore
 
@@ -47,7 +49,7 @@ def across_pages(quads: QuadStore, catalog: Catalog, sites: frozenset[str]) -> l
             "warning",
             "index",
             advice="give each thing its own @id, or state the same everywhere",
-            path=f"{subject} › {name}",
+            path=f"@id › {name}",
             found=row["one"].value[:80],
             expected=f"one value, not also {row['other'].value[:80]}",
         )
@@ -69,9 +71,7 @@ def across_pages(quads: QuadStore, catalog: Catalog, sites: frozenset[str]) -> l
             found.setdefault(row["g"].value, []).append(finding)
     pages = [(_page(catalog, url), findings) for url, findings in found.items()]
     return [
-        PageFindings(row, tuple(findings))
-        for row, findings in pages
-        if row is not None and (not sites or row.host in sites)
+        PageFindings(row, tuple(findings)) for row, findings in pages if row is not None and belongs_to(row.host, sites)
     ]
 
 
@@ -79,8 +79,10 @@ def _terms(names: str) -> str:
     return " ".join(f"<{scheme}://schema.org/{name}>" for name in names.split() for scheme in ("http", "https"))
 
 
-def _rows(quads: QuadStore, query: str) -> list[dict[str, _Cell]]:
-    return msgspec.json.decode(quads.query(query), type=_Table).results.bindings
+def _rows(quads: QuadStore, query: str) -> Iterator[dict[str, _Cell]]:
+    """Pages of one site are in one part of the store; what pages of different parts say is not compared."""
+    for answer in quads.parts(query):
+        yield from msgspec.json.decode(answer, type=_Table).results.bindings
 
 
 def _page(catalog: Catalog, url: str) -> PageRow | None:

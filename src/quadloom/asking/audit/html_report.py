@@ -9,6 +9,7 @@ from quadloom.asking.audit.report import AuditReport, DefectGroup, TrendPoint
 from quadloom.checks.codes import codes
 
 _MOST_GROUPS = 200
+_MOST_TEMPLATES = 15
 _STYLE = """
 :root{color-scheme:light dark;--ink:#1c2430;--quiet:#5b6675;--paper:#fff;--card:#f5f7fa;--line:#d9dfe7;--bad:#b3261e;
 --warn:#8a5a00;--good:#1b6e3c;--bar:#3b6ea8}
@@ -23,8 +24,9 @@ font-size:1.6rem;line-height:1.2}
 .error{color:var(--bad)}.warning{color:var(--warn)}.good{color:var(--good)}.scroll{overflow-x:auto}
 table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.35rem .7rem .35rem 0;vertical-align:top;
 border-bottom:1px solid var(--line)}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}
-.bar{display:block;height:.6rem;border-radius:.3rem;background:var(--line);min-width:5rem}.bar i{display:block;
-height:100%;border-radius:.3rem;background:var(--bar)}article{border:1px solid var(--line);
+.bar{display:flex;height:.6rem;margin-top:.45rem;border-radius:.3rem;overflow:hidden;background:var(--line);
+min-width:5rem}.bar i{background:var(--bar)}.bar .e{background:var(--bad)}.bar .w{background:var(--warn)}
+article{border:1px solid var(--line);
 border-left:.3rem solid var(--quiet);border-radius:.4rem;padding:.7rem 1rem;margin:.8rem 0;background:var(--card)}
 article.e{border-left-color:var(--bad)}
 article.w{border-left-color:var(--warn)}article h3{margin:0;font-size:1.02rem;overflow-wrap:anywhere}
@@ -49,7 +51,9 @@ def html_report(report: AuditReport, *, title: str, now: float) -> str:
         _sites(report),
         _types(report),
         _features(report),
+        _templates(report),
         _trend(report.trend),
+        _improved(report),
         "<h2>What to fix, by template</h2>",
         *(_group(group) for group in report.groups[:_MOST_GROUPS]),
     ]
@@ -135,6 +139,38 @@ def _features(report: AuditReport) -> str:
     return f'<h2>Rich results</h2><div class="scroll"><table>{head}{rows}</table></div>'
 
 
+def _templates(report: AuditReport) -> str:
+    """Errors and warnings by template, as bars of two colours."""
+    merged: dict[tuple[str, str], list[int]] = {}
+    for group in report.groups:
+        if group.severity != "info":
+            pair = merged.setdefault((group.site, group.template), [0, 0])
+            pair[group.severity == "warning"] += group.findings
+    if not merged:
+        return ""
+    most = max(errors + warnings for errors, warnings in merged.values())
+    worst = sorted(merged.items(), key=lambda one: (-one[1][0], -one[1][1], one[0]))[:_MOST_TEMPLATES]
+    several = len({site for site, _ in merged}) > 1
+    rows = "".join(
+        f"<tr><td>{escape(f'{site}{template}' if several else template)}</td>"
+        f'<td><span class="bar"><i class=e style="width:{100 * errors / most:.1f}%"></i>'
+        f'<i class=w style="width:{100 * warnings / most:.1f}%"></i></span></td>'
+        f"<td class=n>{errors:,}</td><td class=n>{warnings:,}</td></tr>"
+        for (site, template), (errors, warnings) in worst
+    )
+    head = _head("pages under", "", "errors", "warnings")
+    return f'<h2>Defects by template</h2><div class="scroll"><table>{head}{rows}</table></div>'
+
+
+def _improved(report: AuditReport) -> str:
+    if not report.improved:
+        return ""
+    lines = "".join(f"<li>{escape(one.headline)}</li>" for one in report.improved[:_MOST_TEMPLATES])
+    more = len(report.improved) - _MOST_TEMPLATES
+    rest = f'<p class="quiet">and {more} more</p>' if more > 0 else ""
+    return f'<h2 class="good">What improved</h2><ul>{lines}</ul>{rest}'
+
+
 def _head(first: str, *others: str) -> str:
     return f"<tr><th>{first}</th>" + "".join(f"<th class=n>{name}</th>" for name in others) + "</tr>"
 
@@ -144,7 +180,7 @@ def _bar(share: float) -> str:
 
 
 def _trend(points: tuple[TrendPoint, ...]) -> str:
-    """Open errors and warnings by day, as a picture."""
+    """Open errors and warnings over time, as a picture."""
     if len(points) < 2:
         return ""
     first, last = points[0].at, points[-1].at
@@ -157,11 +193,12 @@ def _trend(points: tuple[TrendPoint, ...]) -> str:
     both = " ".join(place(point, point.errors + point.warnings) for point in points)
     return (
         "<h2>Open defects over time</h2>"
-        '<svg viewBox="0 0 640 180" role="img" aria-label="Open errors and warnings by day">'
+        '<svg viewBox="0 0 640 180" role="img" aria-label="Open errors and warnings over time">'
         f'<polyline points="{both}" fill="none" stroke="var(--warn)" stroke-width="2"/>'
         f'<polyline points="{errors}" fill="none" stroke="var(--bad)" stroke-width="2"/>'
         f'<text x="0" y="26">{most}</text><text x="0" y="152">0</text>'
-        f'<text x="40" y="172">{_day(first)}</text><text x="545" y="172">{_day(last)}</text></svg>'
+        f'<text x="40" y="172">{_moment(first, last)}</text>'
+        f'<text x="620" y="172" text-anchor="end">{_moment(last, first)}</text></svg>'
         '<p class="quiet"><span class="error">errors</span>, '
         '<span class="warning">errors and warnings</span></p>'
     )
@@ -190,3 +227,9 @@ def _group(group: DefectGroup) -> str:
 
 def _day(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d")
+
+
+def _moment(at: float, other: float) -> str:
+    """A day, or a time of it if both are near each other."""
+    near = abs(at - other) < 2 * 86400
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M" if near else "%Y-%m-%d")

@@ -18,12 +18,15 @@ import msgspec
 from quadloom.checks.codes import codes
 from quadloom.model.finding import WEIGHT, Finding, FindingRecord, Severity, reported
 from quadloom.model.outcome import PageRow
-from quadloom.model.url import site_of
+from quadloom.model.url import belongs_to, site_of
 from quadloom.stores.protocols.catalog import Catalog
 
 _SLICE = 1000
 _EXAMPLES = 3
 _MOST_GROUPS = 5000
+_STEP = 60.0  # seconds within which visits count as one
+_STEPS = (60.0, 3600.0, 86400.0, 7 * 86400.0)
+_MOST_POINTS = 200
 _NUMBER = re.compile(r"\d+|[0-9a-f]{8,}", re.IGNORECASE)
 FORMULA = "100 × mean over pages with data: 1 without defects, ½ with warnings only, 0 with an error"
 
@@ -86,6 +89,7 @@ class SiteAudit(msgspec.Struct, frozen=True):
     still: int
     fixed: int
     score: float
+    compared: int  # pages that were read before, so that new and fixed mean something
     types: tuple[TypeAudit, ...]
     features: tuple[FeatureAudit, ...]
 
@@ -98,10 +102,28 @@ class TrendPoint(msgspec.Struct, frozen=True):
     warnings: int
 
 
+class FixedGroup(msgspec.Struct, frozen=True):
+    """One mistake of one template that is gone from these pages."""
+
+    severity: Severity
+    code: str
+    site: str
+    template: str
+    path: str
+    pages: int
+
+    @property
+    def headline(self) -> str:
+        """`12 pages under /products/: bad-price (Product › offers › price)`."""
+        about = f" ({self.path})" if self.path else ""
+        return f"{self.pages} {'page' if self.pages == 1 else 'pages'} under {self.template}: {self.code}{about}"
+
+
 class AuditReport(msgspec.Struct, frozen=True):
     sites: tuple[SiteAudit, ...]
     groups: tuple[DefectGroup, ...]
     trend: tuple[TrendPoint, ...]
+    improved: tuple[FixedGroup, ...] = ()
     formula: str = FORMULA
 
     def count(self, severity: Severity) -> int:
@@ -122,7 +144,7 @@ def pages_of(catalog: Catalog, sites: Collection[str] = ()) -> Iterator[PageFind
     while rows := catalog.scan(after=after, limit=_SLICE):
         after = rows[-1].fingerprint
         for row in rows:
-            if row.kind != "redirect" and (not sites or row.host in sites or site_of(row.host) in sites):
+            if row.kind != "redirect" and belongs_to(row.host, sites):
                 yield PageFindings(row, row.findings)
 
 
@@ -136,7 +158,7 @@ def audit(pages: Iterable[PageFindings], *, since: float = 0.0, codes_wanted: Co
 
 class _Counts:
     def __init__(self) -> None:
-        self.pages = self.with_data = self.new = self.still = self.fixed = 0
+        self.pages = self.with_data = self.new = self.still = self.fixed = self.compared = 0
         self.severities: dict[str, int] = {"error": 0, "warning": 0, "info": 0}
         self.sum = 0.0
         self.types: dict[str, _TypeCounts] = {}
@@ -163,6 +185,7 @@ class _Tally:
         self._wanted = wanted
         self._sites: dict[str, _Counts] = {}
         self._groups: dict[tuple[str, str, str, str, str], _Group] = {}
+        self._improved: dict[tuple[Severity, str, str, str, str], int] = {}
         self._events: dict[float, list[int]] = {}
 
     def page(self, page: PageFindings) -> None:
@@ -170,18 +193,24 @@ class _Tally:
         site = site_of(row.host)
         counts = self._sites.setdefault(site, _Counts())
         counts.pages += 1
+        counts.compared += row.visits > 1
         findings = [one for one in page.findings if not self._wanted or one.code in self._wanted]
         worst: dict[str, int] = {}
         for finding in findings:
             counts.severities[finding.severity] += 1
             is_new = self._is_new(finding, row)
-            counts.new += is_new
-            counts.still += not is_new
+            if finding.since:  # what only several pages together show has no visit of its own
+                counts.new += is_new
+                counts.still += not is_new
             worst[finding.type] = min(worst.get(finding.type, 9), WEIGHT[finding.severity])
             self._group(site, row, finding, is_new)
             self._event(finding.since, finding.severity, 1)
-        for fixed in row.fixed:
-            counts.fixed += fixed.fixed_at >= self._since if self._since else fixed.fixed_at == row.fetched_at
+        for fixed in (one for one in row.fixed if not self._wanted or one.code in self._wanted):
+            if fixed.fixed_at >= self._since if self._since else fixed.fixed_at == row.fetched_at:
+                counts.fixed += 1
+                key = (fixed.severity, fixed.code, site, template_of(row.href), fixed.path)
+                if key in self._improved or len(self._improved) < _MOST_GROUPS:
+                    self._improved[key] = self._improved.get(key, 0) + 1
             self._event(fixed.since, fixed.severity, 1)
             self._event(fixed.fixed_at, fixed.severity, -1)
         if row.audit.types:
@@ -209,8 +238,7 @@ class _Tally:
 
     def _event(self, at: float, severity: Severity, change: int) -> None:
         if at and severity != "info":
-            day = at - at % 86400.0
-            self._events.setdefault(day, [0, 0])[WEIGHT[severity]] += change
+            self._events.setdefault(at - at % _STEP, [0, 0])[WEIGHT[severity]] += change
 
     def _group(self, site: str, row: PageRow, finding: Finding, is_new: bool) -> None:
         key = (site, finding.code, finding.type, finding.path, template_of(row.href))
@@ -249,16 +277,24 @@ class _Tally:
         groups.sort(key=lambda group: (WEIGHT[group.severity], group.code not in codes(), -group.pages, group.code))
         sites = [_site(name, counts) for name, counts in self._sites.items()]
         sites.sort(key=lambda site: (-site.errors, -site.warnings, site.site))
-        return AuditReport(tuple(sites), tuple(groups), self._trend())
+        improved = [FixedGroup(*key, pages) for key, pages in self._improved.items()]
+        improved.sort(key=lambda one: (WEIGHT[one.severity], -one.pages, one.code))
+        return AuditReport(tuple(sites), tuple(groups), self._trend(), tuple(improved))
 
     def _trend(self) -> tuple[TrendPoint, ...]:
-        points: list[TrendPoint] = []
+        """What was open after each step, of which there are fewer than `_MOST_POINTS`."""
+        if not self._events:
+            return ()
+        first, last = min(self._events), max(self._events)
+        step = next((one for one in _STEPS if (last - first) / one < _MOST_POINTS), _STEPS[-1])
+        points: dict[float, TrendPoint] = {}
         errors = warnings = 0
-        for day in sorted(self._events):
-            errors += self._events[day][0]
-            warnings += self._events[day][1]
-            points.append(TrendPoint(day, errors, warnings))
-        return tuple(points)
+        for at in sorted(self._events):
+            errors += self._events[at][0]
+            warnings += self._events[at][1]
+            begin = at - at % step
+            points[begin] = TrendPoint(begin, errors, warnings)
+        return tuple(points.values())
 
 
 def _worth(worst: int) -> float:
@@ -283,6 +319,7 @@ def _site(name: str, counts: _Counts) -> SiteAudit:
         counts.still,
         counts.fixed,
         round(100 * counts.sum / counts.with_data, 1) if counts.with_data else 100.0,
+        counts.compared,
         tuple(types),
         tuple(features),
     )

@@ -103,6 +103,7 @@ def _result(task: InspectTask, syntaxes: AssembledSyntaxes) -> InspectResult:
     from time import process_time
 
     from quadloom.model.page import Page
+    from quadloom.model.quads import as_nquads
     from quadloom.phases.headers import with_header_links
     from quadloom.phases.index import page_statements
     from quadloom.phases.loaders import document_loader
@@ -135,10 +136,10 @@ def _result(task: InspectTask, syntaxes: AssembledSyntaxes) -> InspectResult:
         transformed = read(answers)
     transformed = with_header_links(transformed, Page(task.url, task.url, 200, task.headers, b"", 0.0, 0.0))
     index = settings.index
-    nquads = page_statements(transformed, task.url, index.links, index.schema_org)
+    triples, named = page_statements(transformed, index.links, index.schema_org)
     findings: tuple[Finding, ...] = (*transformed.findings, *syntaxes.findings)
     seconds = process_time() - started
-    distinct = b"\n".join(dict.fromkeys(nquads.split(b"\n")))
+    distinct = as_nquads(dict.fromkeys(triples), named, task.url)
     return InspectResult(msgspec.structs.replace(transformed, findings=findings), distinct, seconds)
 
 

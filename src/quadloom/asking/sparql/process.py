@@ -26,7 +26,7 @@ from quadloom.asking.sparql.worker import (
 )
 from quadloom.errors import QueryError, QueryLimit, QuerySyntaxError, StoreError
 from quadloom.process.channel import ChannelClosed, start
-from quadloom.stores.quads.sparql_client import SparqlServer
+from quadloom.stores.quads.sparql_client import SparqlServer, SparqlServers
 
 _START_SECONDS = 60.0  # a new process that is not ready after this is given up
 # One arena for each thread would reserve 64 MiB of the limited address space each.
@@ -36,8 +36,11 @@ _ENVIRONMENT = {"MALLOC_ARENA_MAX": "2"}
 class QueryProcess:
     """One child process that reads `store`, a directory or a server. Not for two threads at once."""
 
-    def __init__(self, store: Path | SparqlServer, memory: int) -> None:
-        source = QuerySource(path=str(store)) if isinstance(store, Path) else QuerySource(server=store)
+    def __init__(self, store: Path | SparqlServer | SparqlServers, memory: int) -> None:
+        if isinstance(store, Path):
+            source = QuerySource(path=str(store))
+        else:
+            source = QuerySource(servers=store.servers if isinstance(store, SparqlServers) else (store,))
         self._child = start(
             "quadloom.asking.sparql.worker",
             source,

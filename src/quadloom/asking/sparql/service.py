@@ -22,12 +22,13 @@ from quadloom.asking.sparql.frames import Cell, FrameMethods, typed
 from quadloom.asking.sparql.prefixes import PREFIXES
 from quadloom.asking.sparql.process import QueryProcess
 from quadloom.asking.sparql.result_formats import GRAPH_MEDIA, ROW_MEDIA
+from quadloom.asking.sparql.spread import Spread, spread
 from quadloom.asking.sparql.text_patterns import PatternHitCache, replace_text_patterns
 from quadloom.asking.sparql.worker import QueryEnd, QueryRequest
 from quadloom.errors import QueryError, QueryLimit, QueryRefused, StoreError
 from quadloom.settings import LimitSettings
 from quadloom.stores.protocols.text import TextIndex
-from quadloom.stores.quads.sparql_client import SparqlServer
+from quadloom.stores.quads.sparql_client import SparqlServer, SparqlServers
 from quadloom.syntaxes.terms import iri
 
 _BUSY_SECONDS = 10.0
@@ -137,7 +138,7 @@ class QueryService:
 
     def __init__(
         self,
-        store: Path | SparqlServer,
+        store: Path | SparqlServer | SparqlServers,
         limits: LimitSettings,
         *,
         text: TextIndex | None = None,
@@ -187,6 +188,7 @@ class QueryService:
         began = time.monotonic()
         try:
             rewritten = replace_text_patterns(checked, self._text, limits)
+            servers = self._spread(rewritten, (*default_graphs, *named_graphs))
         except BaseException:
             self._give_back(process, client)
             raise
@@ -203,8 +205,14 @@ class QueryService:
             result_bytes=limits.query_result_bytes,
             seconds=max(_LEAST_SECONDS, round(limits.query_seconds - (time.monotonic() - began), 1)),
             fresh=fresh,
+            spread=servers,
         )
         return self._start(process, request, checked.form, client)
+
+    def _spread(self, query: str, graphs: Sequence[str]) -> Spread:
+        if isinstance(self._store, SparqlServers):
+            return spread(query, len(self._store.servers), graphs)
+        return Spread(server=0)
 
     def run(self, request: QueryRequest, form: Form = "select", *, client: str = "") -> QueryResult:
         """Start a request that was checked before."""

@@ -18,8 +18,9 @@ import itertools
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, islice, pairwise
 from typing import Literal
 
 import msgspec
@@ -28,6 +29,7 @@ import pyoxigraph as ox
 from quadloom.asking.sparql.checks import scan
 from quadloom.asking.sparql.mistakes import explain_mistake
 from quadloom.asking.sparql.result_formats import boolean, row_writer, write_graph
+from quadloom.asking.sparql.spread import Spread
 from quadloom.errors import QuerySyntaxError, StoreError
 from quadloom.process.channel import Channel, run
 from quadloom.process.limits import set_alarm
@@ -42,14 +44,40 @@ _PLACE = re.compile(r"error at (\d+):(\d+): ")
 _GRACE = 2.0  # the owner kills first; the alarm is for an owner that hangs
 
 CutBy = Literal["", "rows", "bytes"]
-Result = ox.QuerySolutions | ox.QueryBoolean | Iterator[ox.Triple]
+
+
+class GatheredRows:
+    """The solutions of several servers, one server after another."""
+
+    def __init__(self, results: Sequence[ox.QuerySolutions], spread: Spread) -> None:
+        self.variables = results[0].variables
+        self._results = results
+        self._spread = spread
+
+    def __iter__(self) -> Iterator[ox.QuerySolution]:
+        seen: set[tuple[str, ...]] = set()
+        rows = 0
+        for row in chain.from_iterable(self._results):
+            if self._spread.distinct:
+                key = tuple(map(str, row))
+                if key in seen:
+                    continue
+                seen.add(key)
+            yield row
+            rows += 1
+            if rows == self._spread.limit:
+                return
+
+
+Rows = ox.QuerySolutions | GatheredRows
+Result = Rows | ox.QueryBoolean | bool | Iterator[ox.Triple]
 
 
 class QuerySource(msgspec.Struct, frozen=True):
-    """The directory of an embedded store, or a server that queries are passed on to."""
+    """The directory of an embedded store, or servers that queries are passed on to."""
 
     path: str = ""
-    server: SparqlServer | None = None
+    servers: tuple[SparqlServer, ...] = ()
 
 
 class QueryRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,6 +96,7 @@ class QueryRequest(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     data: bytes | None = None
     fresh: bool = False  # see everything committed by now, not the view of up to two seconds ago
+    spread: Spread = Spread(server=0)  # which servers to ask, if there are any
 
 
 class QueryHead(msgspec.Struct, frozen=True, tag="head"):
@@ -115,12 +144,12 @@ _Send = Callable[[QueryHead | QueryChunk | QueryEnd | QueryRefusal], None]
 
 
 class QueryWorker:
-    """Answers requests on one store. With a `client` the store is a server's, and `path` is not used."""
+    """Answers requests on one store. With `clients` the store is on servers, and `path` is not used."""
 
-    def __init__(self, path: str, send: _Send, client: SparqlClient | None = None) -> None:
+    def __init__(self, path: str, send: _Send, clients: Sequence[SparqlClient] = ()) -> None:
         self._path = path
         self._send = send
-        self._client = client
+        self._clients = clients
         self._store: ox.Store | None = None
         self._seen: tuple[tuple[str, int, int], ...] = ()
         self._opened_at = 0.0
@@ -170,9 +199,11 @@ class QueryWorker:
         )
 
     def _result(self, request: QueryRequest) -> Result:
-        if self._client is None or request.data is not None:
+        if not self._clients or request.data is not None:
             return _query_store(self._view(request), request)
-        return _query_server(self._client, request)
+        if request.spread.server is not None:
+            return _query_server(self._clients[request.spread.server], request)
+        return _query_servers(self._clients, request)
 
     def _view(self, request: QueryRequest) -> ox.Store:
         if request.data is not None:
@@ -214,20 +245,54 @@ def _query_store(store: ox.Store, request: QueryRequest) -> ox.QuerySolutions | 
 
 def _query_server(client: SparqlClient, request: QueryRequest) -> Result:
     """The server's answer while it arrives. Raises `SyntaxError` for what is no query, else as `SparqlClient.query`."""
+    media_type = _media_type(request)
+    return _parsed(_sent(client, request, media_type), media_type)
+
+
+def _query_servers(clients: Sequence[SparqlClient], request: QueryRequest) -> Result:
+    """What all servers answer together, see `quadloom.asking.sparql.spread`. They are asked at the same time."""
+    media_type = _media_type(request)
+    with ThreadPoolExecutor(len(clients)) as threads:
+        responses = list(threads.map(lambda client: _sent(client, request, media_type), clients))
+    results = [_parsed(response, media_type) for response in responses]
+    if all(isinstance(result, ox.QueryBoolean) for result in results):
+        return any(map(bool, results))
+    rows = [result for result in results if isinstance(result, ox.QuerySolutions)]
+    if rows:
+        return GatheredRows(rows, request.spread)
+    triples = (triple for result in results if isinstance(result, Iterator) for triple in result)
+    return islice(_each_once(triples), request.spread.limit or None)
+
+
+def _media_type(request: QueryRequest) -> str:
     is_graph = isinstance(ox.Store().query(request.query, prefixes=request.prefixes), ox.QueryTriples)
-    media_type = TRIPLES if is_graph else ROWS
-    response = client.query(
+    return TRIPLES if is_graph else ROWS
+
+
+def _sent(client: SparqlClient, request: QueryRequest, media_type: str) -> SparqlResponse:
+    return client.query(
         with_prefixes(request.query, request.prefixes),
         media_type,
         union=request.union,
         default_graphs=request.default_graphs,
         named_graphs=request.named_graphs,
     ).expect(media_type)
-    if is_graph:
+
+
+def _parsed(response: SparqlResponse, media_type: str) -> ox.QuerySolutions | ox.QueryBoolean | Iterator[ox.Triple]:
+    if media_type == TRIPLES:
         return _triples(response)
     found = ox.parse_query_results(response, ox.QueryResultsFormat.JSON)  # type: ignore[arg-type]  # it only calls read
     assert isinstance(found, ox.QuerySolutions | ox.QueryBoolean), "SPARQL JSON is one of the two"
     return found
+
+
+def _each_once(triples: Iterator[ox.Triple]) -> Iterator[ox.Triple]:
+    seen: set[ox.Triple] = set()
+    for triple in triples:
+        if triple not in seen:
+            seen.add(triple)
+            yield triple
 
 
 def with_prefixes(query: str, prefixes: Mapping[str, str]) -> str:
@@ -253,16 +318,16 @@ def _triples(response: SparqlResponse) -> Iterator[ox.Triple]:
 
 
 def _write(result: Result, request: QueryRequest, output: _Output) -> tuple[int, CutBy]:
-    if isinstance(result, ox.QueryBoolean):
+    if isinstance(result, ox.QueryBoolean | bool):
         output.head(QueryHead("ask"))
         output.write(boolean(bool(result), request.format))
         return int(bool(result)), ""
-    if isinstance(result, ox.QuerySolutions):
+    if isinstance(result, ox.QuerySolutions | GatheredRows):
         return _write_rows(result, request, output)
     return _write_graph(result, request, output)
 
 
-def _write_rows(result: ox.QuerySolutions, request: QueryRequest, output: _Output) -> tuple[int, CutBy]:
+def _write_rows(result: Rows, request: QueryRequest, output: _Output) -> tuple[int, CutBy]:
     names = tuple(variable.value for variable in result.variables)
     writer = row_writer(request.format)
     output.head(QueryHead("select", names))
@@ -365,8 +430,8 @@ def _syntax_refusal(error: SyntaxError, request: QueryRequest) -> QueryRefusal:
 
 def serve(channel: Channel) -> None:
     source = channel.receive(QuerySource)
-    client = SparqlClient(source.server, attempts=_SERVER_ATTEMPTS) if source.server is not None else None
-    worker = QueryWorker(source.path, lambda content: channel.send(QueryReply(content)), client)
+    clients = [SparqlClient(server, attempts=_SERVER_ATTEMPTS) for server in source.servers]
+    worker = QueryWorker(source.path, lambda content: channel.send(QueryReply(content)), clients)
     channel.send(READY)
     while True:
         request = channel.receive(QueryRequest)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,14 +18,18 @@ from quadloom.asking.audit.report import AuditReport, DefectGroup, PageFindings,
 from quadloom.asking.audit.report import audit as audited
 from quadloom.asking.inspect.child import InspectTask, InspectWorker
 from quadloom.asking.search import moment
+from quadloom.checks.codes import codes as known_codes
+from quadloom.checks.page import check_audit_settings
 from quadloom.cli.session import Session, session
 from quadloom.cli.tables import shortened
+from quadloom.errors import UsageError
 from quadloom.model.finding import WEIGHT
 from quadloom.model.page import Page
 from quadloom.settings import Settings
 from quadloom.warehouse import Warehouse
 
 _MARKS = {"error": "✗", "warning": "!", "info": "·"}
+_IMPROVED = 5  # groups of what was fixed that are printed
 AuditFormat = Literal["text", "json", "sarif", "junit", "html"]
 
 
@@ -62,6 +67,7 @@ def audit(
     """
     s = session()
     s.override({"audit.profiles": list(profile) if profile else None})
+    check_audit_settings(s.settings.audit)
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
         stores = warehouse.stores
         pages = pages_of(stores.catalog, site)
@@ -69,6 +75,12 @@ def audit(
             pages = _again(pages, warehouse, s.settings)
         across = {page.row.fingerprint: page for page in across_pages(stores.quads, stores.catalog, frozenset(site))}
         report = audited(_with(pages, across), since=moment(since), codes_wanted=code)
+    if code and not report.groups:
+        near = (
+            difflib.get_close_matches(code[0], known_codes(), n=1, cutoff=0.8) if code[0] not in known_codes() else []
+        )
+        if near:  # other codes than these may come from any phase or plug-in
+            raise UsageError(f"there is no finding {code[0]!r}", hint=f"did you mean {near[0]}?")
     if format == "text" and not s.json:
         _print(s, report, limit, output)
     else:
@@ -100,7 +112,10 @@ def _again(pages: Iterator[PageFindings], warehouse: Warehouse, settings: Settin
             if seen is None:
                 yield page
             else:
-                yield PageFindings(msgspec.structs.replace(page.row, audit=seen.audit), seen.findings)
+                # Other rules than those of the visits: there is nothing to compare with.
+                yield PageFindings(
+                    msgspec.structs.replace(page.row, audit=seen.audit, fixed=(), visits=1), seen.findings
+                )
     finally:
         worker.close()
 
@@ -157,10 +172,10 @@ def _print_screen(s: Session, report: AuditReport, limit: int) -> None:
 def report_lines(report: AuditReport, limit: int) -> Iterator[str]:
     """The report as text."""
     for one in report.sites:
+        change = f" · {one.new} new, {one.still} still there, {one.fixed} fixed" if one.compared or one.new else ""
         yield (
             f"{one.site}  score {one.score:.0f} of 100 · {one.pages} pages, {one.with_data} with data · "
-            f"{one.errors} errors, {one.warnings} warnings, {one.remarks} remarks · "
-            f"{one.new} new, {one.still} still there, {one.fixed} fixed"
+            f"{one.errors} errors, {one.warnings} warnings, {one.remarks} remarks{change}"
         )
         rich = [f"{feature.feature} {feature.eligible} of {feature.pages}" for feature in one.features]
         if rich:
@@ -174,6 +189,10 @@ def group_report(report: AuditReport, limit: int) -> Iterator[str]:
     for group in shown[:limit]:
         yield ""
         yield from group_lines(group)
+    for one in report.improved[:_IMPROVED]:
+        yield ""
+        yield f"✓ fixed  {one.site}"
+        yield f"  {one.headline}"
     remarks = sum(group.severity == "info" for group in report.groups)
     if len(shown) > limit or (remarks and shown[0].severity != "info"):
         yield ""
@@ -188,4 +207,6 @@ def group_lines(group: DefectGroup) -> Iterator[str]:
     if group.fix:
         yield f"  fix: {group.fix}"
     for example in group.examples:
-        yield f"    {example.page}" + (f" line {example.line}" if example.line else "")
+        place = f" line {example.line}" if example.line else ""
+        found = f": {shortened(' '.join(example.found.split()), 40)}" if example.found and example.line else ""
+        yield f"    {example.page}{place}{found}"

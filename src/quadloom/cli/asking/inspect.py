@@ -11,6 +11,7 @@ import pyoxigraph as ox
 from cyclopts import Parameter
 
 from quadloom.asking.inspect.inspect import PREFIXES, Inspection, inspect_all
+from quadloom.checks.page import check_audit_settings
 from quadloom.cli.session import session
 from quadloom.model.finding import WEIGHT, FindingRecord
 
@@ -59,6 +60,7 @@ def inspect(
             "audit.profiles": list(profile) if profile else None,
         }
     )
+    check_audit_settings(s.settings.audit)
     bodies = (sys.stdin.buffer.read(s.settings.limits.body_bytes) if one == "-" else one for one in sources)
     results = inspect_all(bodies, settings=s.settings, url=url, content_type=content_type)
     code = 0

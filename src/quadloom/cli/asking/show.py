@@ -43,7 +43,7 @@ def show(
     at
         print the graph of a page as it was at this time
     since
-        print the statements of a page that were added (+) and removed (-) since this time
+        print the statements of a page that were added (+) and removed (-) since this time: 2026-01-31, or 7d ago
     until
         end of the period that starts with --since [default: the last visit]
     consolidate

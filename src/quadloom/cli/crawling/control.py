@@ -17,7 +17,15 @@ from quadloom.scheduling.objectives import Policy
 from quadloom.settings import seconds
 from quadloom.warehouse import Warehouse
 
-AllWorkers = Annotated[bool, Parameter(name="--all-workers", negative="")]
+AllWorkers = Annotated[
+    bool,
+    Parameter(
+        name="--all-workers",
+        negative="",
+        help="on a cluster: all workers; a pause and new values also hold for workers that join later",
+    ),
+]
+OneWorker = Annotated[str, Parameter(help="on a cluster: the worker with this name")]
 _DONE = {
     "pause": "the crawl is paused; to go on: `quadloom resume`",
     "resume": "the crawl goes on",
@@ -25,42 +33,18 @@ _DONE = {
 }
 
 
-def pause(*, all_workers: AllWorkers = False, worker: str = "") -> int:
-    """Pause a running crawl: pages in progress are finished, no new ones are fetched.
-
-    Parameters
-    ----------
-    all_workers
-        on a cluster: all workers, and those that join later, until `resume --all-workers`
-    worker
-        on a cluster: the worker with this name
-    """
+def pause(*, all_workers: AllWorkers = False, worker: OneWorker = "") -> int:
+    """Pause a running crawl: pages in progress are finished, no new ones are fetched."""
     return _request("pause", all_workers, worker)
 
 
-def resume(*, all_workers: AllWorkers = False, worker: str = "") -> int:
-    """Resume a paused crawl.
-
-    Parameters
-    ----------
-    all_workers
-        on a cluster: all workers
-    worker
-        on a cluster: the worker with this name
-    """
+def resume(*, all_workers: AllWorkers = False, worker: OneWorker = "") -> int:
+    """Resume a paused crawl."""
     return _request("resume", all_workers, worker)
 
 
-def stop(*, all_workers: AllWorkers = False, worker: str = "") -> int:
-    """Stop a running crawl; pages in progress are finished and saved.
-
-    Parameters
-    ----------
-    all_workers
-        on a cluster: all workers
-    worker
-        on a cluster: the worker with this name
-    """
+def stop(*, all_workers: AllWorkers = False, worker: OneWorker = "") -> int:
+    """Stop a running crawl; pages in progress are finished and saved."""
     return _request("stop", all_workers, worker)
 
 
@@ -143,7 +127,7 @@ def strategies(
     *names: str,
     all_pages: Annotated[bool, Parameter(name="--all", negative="")] = False,
     all_workers: AllWorkers = False,
-    worker: str = "",
+    worker: OneWorker = "",
 ) -> int:
     """Show or change by which strategies a running crawl follows links.
 
@@ -153,10 +137,6 @@ def strategies(
         all, same-site, external, feeds, seealso, vocabulary, sitemaps, or .rq files; without any they are shown
     all_pages
         also look for links on all pages that were read before
-    all_workers
-        on a cluster: all workers, and those that join later
-    worker
-        on a cluster: the worker with this name
     """
     s = session()
     wanted: list[Value] | None = [
@@ -196,8 +176,9 @@ def freshness(
     policy: Policy | None = None,
     alpha: float | None = None,
     chi: float | None = None,
+    guided_share: float | None = None,
     all_workers: AllWorkers = False,
-    worker: str = "",
+    worker: OneWorker = "",
 ) -> int:
     """Show or change how a running crawl divides its bandwidth and weighs pages, until it ends.
 
@@ -215,10 +196,8 @@ def freshness(
         α of the policy xyleme: how much worse a copy is that missed many changes than one that missed one
     chi
         χ: average weight of a page with structured data; an ordinary page weighs 1
-    all_workers
-        on a cluster: all workers, and those that join later
-    worker
-        on a cluster: the worker with this name
+    guided_share
+        share of first reads that go to the most important unread page of a host; the others go breadth-first
     """
     s = session()
     if bandwidth is not None and bandwidth <= 0.0:
@@ -230,6 +209,7 @@ def freshness(
         "policy": policy,
         "alpha": alpha,
         "chi": chi,
+        "guided_share": guided_share,
     }
     if all_workers or worker:
         return ask_workers(s, "freshness", change, worker)

@@ -23,6 +23,7 @@ from quadloom.crawl.session import RunningCrawl
 from quadloom.errors import SettingsError, UrlError, UsageError
 from quadloom.fetching.guard import is_opened
 from quadloom.ingest.link_queries import check_strategies
+from quadloom.maintenance.lost_database import refuse_lost_database
 from quadloom.model.phase import PHASES, PhaseName
 from quadloom.model.url import Url
 from quadloom.settings import Settings, SiteSettings
@@ -46,6 +47,8 @@ def crawl(
     contact: str | None = None,
     strategy: Annotated[list[str] | None, Parameter(negative="")] = None,
     order: Literal["breadth-first", "importance", "random"] | None = None,
+    guided_share: float | None = None,
+    site_search: int | None = None,
     workers: int | None = None,
     forever: Annotated[bool, Parameter(negative="")] = False,
     phases: Annotated[list[str] | None, Parameter(negative="")] = None,
@@ -82,6 +85,10 @@ def crawl(
         which links to follow: all, same-site, external, feeds, seealso, vocabulary, sitemaps, or a .rq file
     order
         which of the unread pages are read first
+    guided_share
+        share of first reads that go to the most important unread page of a host; the others go breadth-first
+    site_search
+        most requests to each host's own search, to find pages that no page links to
     workers
         transform processes
     forever
@@ -107,6 +114,8 @@ def crawl(
             "crawl.contact": contact,
             "crawl.strategies": list(strategy) if strategy else None,
             "crawl.order": order,
+            "crawl.guided_share": guided_share,
+            "crawl.site_search": site_search,
             "crawl.workers": workers,
             "politeness.delay": delay,
         }
@@ -153,6 +162,7 @@ def check_start(s: Session, starts: list[str]) -> None:
             raise
     if exists(s.warehouse, s.settings):
         return
+    refuse_lost_database(s.warehouse, s.settings)
     check_strategies(s.settings)
     first = starts or s.settings.crawl.seeds
     if not first:

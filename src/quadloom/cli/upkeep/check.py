@@ -16,13 +16,15 @@ from urllib.parse import urlsplit
 from quadloom.cli.session import Session, session
 from quadloom.crawl.control import ask
 from quadloom.errors import QuadloomError
+from quadloom.maintenance.lost_database import refuse_lost_database
 from quadloom.phases.loaders import all_syntaxes
 from quadloom.settings import without_password
 from quadloom.stores.archive.s3_bucket import S3Bucket, address_of
 from quadloom.stores.backends import exists
 from quadloom.stores.postgres.state import described
-from quadloom.stores.quads.sparql_client import SparqlClient, server_of
+from quadloom.stores.quads.sparql_client import SparqlClient, servers_of
 from quadloom.stores.stores import places_of
+from quadloom.syntaxes.html.elements import native_state
 from quadloom.syntaxes.xml.stylesheet_folder import SYNTAX as STYLESHEETS
 from quadloom.syntaxes.xml.stylesheet_folder import check_folder
 from quadloom.warehouse import Warehouse
@@ -62,6 +64,8 @@ def _checks(s: Session) -> Iterator[CheckResult]:
             yield CheckResult(name, True, importlib.metadata.version(name), "")
         except importlib.metadata.PackageNotFoundError:
             yield CheckResult(name, False, "not installed", "reinstall quadloom")
+    # Optional: without it pages are read in Python, with the same results.
+    yield CheckResult("native part", True, native_state(), "")
     try:
         yield CheckResult("configuration", True, f"{len(s.loaded.origins)} values set", "")
     except QuadloomError as error:
@@ -183,8 +187,9 @@ def _tried(name: str, url: str, success: str, probe: Callable[[], None]) -> Chec
 
 
 def _probe_quads(s: Session) -> None:
-    with closing(SparqlClient(server_of(s.settings), attempts=1)) as client:
-        client.probe()
+    for server in servers_of(s.settings):
+        with closing(SparqlClient(server, attempts=1)) as client:
+            client.probe()
 
 
 def _probe_s3(s: Session) -> None:
@@ -193,7 +198,11 @@ def _probe_s3(s: Session) -> None:
 
 def _warehouse(s: Session) -> Iterator[CheckResult]:
     if not exists(s.warehouse, s.settings):
-        yield CheckResult("warehouse", True, f"none at {s.warehouse} yet", "")
+        try:
+            refuse_lost_database(s.warehouse, s.settings)
+            yield CheckResult("warehouse", True, f"none at {s.warehouse} yet", "")
+        except QuadloomError as error:
+            yield CheckResult("warehouse", False, error.message, error.hint)
         return
     running = ask(s.warehouse, "status") is not None
     yield CheckResult("crawl", True, "running" if running else "not running", "")

@@ -1,4 +1,4 @@
-"""`quadloom verify`, `rebuild` and `prune`: check the stores, rebuild the indexes, remove old versions."""
+"""`quadloom verify`, `rebuild`, `recover` and `prune`: check and repair the stores, remove old versions."""
 
 from __future__ import annotations
 
@@ -91,6 +91,37 @@ def rebuild(*, partial: Annotated[bool, Parameter(negative="")] = False, links: 
     return 1 if done.unreadable_records else 0
 
 
+def recover() -> int:
+    """Recover a warehouse whose database (quadloom.db) is lost or damaged, from its archive, in place.
+
+    Every archived page is read again, in the order in which it was fetched. Pages, their history, links and indexes are
+    as before. The queue has what the pages link to, within the scope; when a page is due follows from its history.
+    Pages to which no earlier page leads are the new seeds, and
+    the first page of every site. What can still be read of a damaged database is used, too: its
+    seeds, rules, queue, schedule, subscriptions and saved queries; the file is kept as quadloom.db.damaged. If the
+    database is not damaged, nothing is changed. Exit code 1 if parts of the archive cannot be read. If recover is
+    killed, run it again.
+    """
+    s = session()
+    with Progress(s, "recover", unit="records") as progress:
+        done = Warehouse.recover(
+            s.warehouse, settings=s.settings, progress=progress.show, notice=lambda _kind, text: s.say(text)
+        )
+    if s.json:
+        s.emit(done)
+        return 1 if done.unreadable_bytes else 0
+    s.say(f"recovered {done.pages:,} pages from {done.versions:,} records of the archive; {done.queued:,} URLs queued")
+    if done.kept:
+        s.say(f"{done.kept:,} URLs and values were taken from the damaged database")
+    if not done.seeds_known:
+        seeds = ", ".join(done.seeds[:3]) + (" …" if len(done.seeds) > 3 else "")
+        s.say(f"the seeds are lost; {len(done.seeds):,} pages take their place, at least one of each site: {seeds}")
+        s.say("rules of `quadloom scope`, subscriptions and saved queries are lost; to see the scope: `quadloom scope`")
+    if done.unreadable_bytes:
+        s.say(f"{done.unreadable_bytes:,} bytes of the archive cannot be read; the next crawl visits their pages again")
+    return 1 if done.unreadable_bytes else 0
+
+
 def prune(*, dry_run: Annotated[bool, Parameter(negative="")] = False) -> None:
     """Remove superseded visits older than index.retention from the history, and free their space in the archive.
 
@@ -117,7 +148,7 @@ def prune(*, dry_run: Annotated[bool, Parameter(negative="")] = False) -> None:
         with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
             trimmed = warehouse.subscriptions.trim_notices().dropped
             with waiting(s, "removing old versions and writing archive files again …"):
-                done = pruning.prune(warehouse.stores, before)
+                done = warehouse.maintenance.prune(before)
         for name in done.damaged:
             s.say(f"{name} is damaged and was not changed; to see its pages: `quadloom verify`")
         words = f"removed {done.visits} visits and {trimmed} notices, freed {done.freed_bytes} bytes"

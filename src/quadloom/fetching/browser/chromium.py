@@ -34,6 +34,7 @@ from quadloom.fetching.transport import user_agent
 from quadloom.model import wire
 from quadloom.process import limits
 from quadloom.process.channel import Channel, ChannelClosed, attach
+from quadloom.process.clock import unix_time
 from quadloom.settings import Settings
 
 PARALLEL = 2  # pages in the browser at a time
@@ -109,7 +110,7 @@ class _Renderer:
         if not reason:
             return self._channel.send(RenderedDocument(order.number))
         async with self._turns:
-            seconds = min(order.seconds, order.until - time.time())
+            seconds = min(order.seconds, order.until - unix_time())
             if seconds < 1.0:
                 late = "other pages took all the time that its visit had"
                 return self._channel.send(RenderedDocument(order.number, problem=late))

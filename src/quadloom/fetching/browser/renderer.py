@@ -11,7 +11,6 @@ from __future__ import annotations
 import importlib.util
 import queue
 import shutil
-import time
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +25,7 @@ from quadloom.model.finding import Finding
 from quadloom.model.page import Page
 from quadloom.process import threads
 from quadloom.process.channel import ChannelClosed, ChildProcess, start
+from quadloom.process.clock import unix_time
 from quadloom.settings import Settings
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -138,7 +138,7 @@ class _Order:
 class BrowserRenderer:
     """See `PageRenderer`. The process is started with the first page, and again after it has died."""
 
-    def __init__(self, settings: Settings, *, wake: Callable[[], None], clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, settings: Settings, *, wake: Callable[[], None], clock: Callable[[], float] = unix_time) -> None:
         self._settings = settings
         self._limits = settings.limits
         self._wake = wake

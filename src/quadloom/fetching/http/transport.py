@@ -36,6 +36,7 @@ from quadloom.fetching.transport import (
 from quadloom.model.finding import Finding
 from quadloom.model.page import FailureKind, Hop, Page
 from quadloom.model.url import resolve
+from quadloom.process.clock import unix_time
 from quadloom.settings import Settings
 
 _LATE = 1.0  # seconds after its turn within which a request may still begin
@@ -66,7 +67,7 @@ class CurlTransport:
         settings: Settings,
         *,
         lookup: DnsLookup = system_lookup,
-        now: Callable[[], float] = time.time,
+        now: Callable[[], float] = unix_time,
         monotonic: Callable[[], float] = time.monotonic,
         ca_file: str = "",
     ) -> None:

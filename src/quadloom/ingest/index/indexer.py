@@ -29,12 +29,13 @@ from typing import Protocol
 import msgspec
 
 from quadloom.asking.statistics import Statistics
-from quadloom.errors import StoreError, StoreUnavailable
+from quadloom.errors import StoreUnavailable
 from quadloom.ingest.failpoints import Failpoints
 from quadloom.ingest.index.compaction import StoreCompactor
 from quadloom.model.link import Discovery
 from quadloom.model.quads import Quads
 from quadloom.phases.descriptions import PAGES, VISITS
+from quadloom.process import threads
 from quadloom.settings import IndexSettings
 from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.stores.protocols.quads import QuadStore
@@ -42,10 +43,10 @@ from quadloom.stores.protocols.text import TextDocument, TextIndex
 
 _BATCHES = 16  # that wait; more of them make the crawl wait
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0  # seconds between two tries while a store is away
-_MAX_BYTES = 32 << 20  # of quads and text collected before they are indexed
+_MAX_BYTES = 16 << 20  # of quads and text collected before they are indexed
 _SMALL_STORE = 100_000  # statements of pages; in a store of twice as many, commits are twice as large, and so on
 _MOST_PATIENCE = 6.0
-_MOST_BYTES = 64 << 20  # the same as `_MAX_BYTES`, however large the store is
+_MOST_BYTES = 32 << 20  # the same as `_MAX_BYTES`, however large the store is
 
 
 class IndexJob(msgspec.Struct, frozen=True):
@@ -132,13 +133,14 @@ class Indexer:
         self._since = 0.0  # when the oldest collected page arrived
         self._hurried = False
         self._patience = _patience(statistics)
-        self.error: StoreError | None = None
+        self._queued_bytes = 0
+        self._counting = threading.Lock()
+        self.error: BaseException | None = None  # what ended the thread
         self.indexed = 0
         self.added = 0
         self.removed = 0
         self.compactor = StoreCompactor(quads, lambda: statistics.properties.total())
-        self._thread = threading.Thread(target=self._run, name="indexer", daemon=True)
-        self._thread.start()
+        self._thread = threads.start("indexer", self._run, self._failed)
 
     def describe(self, descriptions: Sequence[tuple[str, bytes]], graph: str = PAGES) -> None:
         """Like `put`, for descriptions only."""
@@ -152,12 +154,12 @@ class Indexer:
     def put(self, jobs: Sequence[IndexJob] | Descriptions) -> None:
         """Add a batch; waits while the queue is full (back-pressure). Raises the error that stopped the indexer. While
         a store is away nobody waits: the caller sees `waiting_for`, and begins nothing more."""
-        while self._queue.qsize() >= _BATCHES and not self.waiting_for:
-            if self.error is not None:
-                raise self.error
+        while (self._queue.qsize() >= _BATCHES or self._queued_bytes >= _MAX_BYTES) and not self.waiting_for:
+            self.check()
             time.sleep(0.02)
-        if self.error is not None:
-            raise self.error
+        self.check()
+        with self._counting:
+            self._queued_bytes += _size(jobs)
         self._queue.put(jobs)
 
     def hurry(self) -> None:
@@ -172,26 +174,32 @@ class Indexer:
             self._queue.put(None)
             self._thread.join()
         self.compactor.close()
+        self.check()
+
+    def check(self) -> None:
+        """Raise the error that stopped the indexer, if one did: nothing that waits for it would ever be indexed."""
         if self.error is not None:
             raise self.error
 
+    def _failed(self, error: BaseException) -> None:
+        self.error = error
+
     def _run(self) -> None:
-        try:
-            while True:
-                try:
-                    jobs = self._queue.get(timeout=0.2)
-                except queue.Empty:
-                    jobs = ()
-                if jobs:
-                    self._collect(jobs)
-                elif jobs is not None and not self._has_work:
-                    self._idle()
-                if self._has_work and (jobs is None or self._is_due()):
-                    self._write()
-                if jobs is None:
-                    return
-        except StoreError as error:
-            self.error = error
+        while True:
+            try:
+                jobs = self._queue.get(timeout=0.2)
+            except queue.Empty:
+                jobs = ()
+            if jobs:
+                with self._counting:
+                    self._queued_bytes -= _size(jobs)
+                self._collect(jobs)
+            elif jobs is not None and not self._has_work:
+                self._idle()
+            if self._has_work and (jobs is None or self._is_due()):
+                self._write()
+            if jobs is None:
+                return
 
     def _write(self) -> None:
         """Write what was collected, as soon as the stores can be reached. Statements are sets, so writing them twice
@@ -227,7 +235,7 @@ class Indexer:
         if found:
             self._report(LinksFound(found))
         self._descriptions.update((job.quads.graph, job.description) for job in jobs if not job.fresh)
-        self._collected_bytes += sum(len(job.quads.nquads) + (len(job.text.body) if job.text else 0) for job in jobs)
+        self._collected_bytes += _size(jobs)
 
     def _is_due(self) -> bool:
         waiting = len(self._collected) + len(self._descriptions) + len(self._visits)
@@ -291,3 +299,10 @@ class Indexer:
 def _patience(statistics: Statistics) -> float:
     """By how much the commits of a store of this size are larger than the settings say."""
     return min(max(statistics.properties.total() / _SMALL_STORE, 1.0), _MOST_PATIENCE)
+
+
+def _size(jobs: Sequence[IndexJob] | Descriptions) -> int:
+    """Bytes of their statements and words."""
+    if isinstance(jobs, Descriptions):
+        return 0
+    return sum(len(job.quads.nquads) + (len(job.text.body) if job.text else 0) for job in jobs)

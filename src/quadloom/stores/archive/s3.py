@@ -36,6 +36,7 @@ from pathlib import Path
 from quadloom.errors import SettingsError, StoreError
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.page import Failure, Page
+from quadloom.process.clock import unix_time
 from quadloom.process.durable import make_folder, sync
 from quadloom.stores.archive import warc_record
 from quadloom.stores.archive.s3_bucket import RecordCache, S3Bucket
@@ -70,7 +71,7 @@ class S3Archive:
         upload_seconds: float = 900.0,
         shared: bool = False,
         read_only: bool = False,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = unix_time,
         reached: Callable[[str], None] = lambda _step: None,
     ) -> None:
         self._bucket = bucket

@@ -18,7 +18,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -26,6 +25,7 @@ from pathlib import Path
 from quadloom.errors import StoreError
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.page import Failure, Page
+from quadloom.process.clock import unix_time
 from quadloom.process.durable import make_folder, sync
 from quadloom.stores.archive import warc_record
 from quadloom.stores.archive.disks import (
@@ -57,7 +57,7 @@ class WarcArchive:
         file_bytes: int = 1 << 30,
         read_only: bool = False,
         after: int = 0,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = unix_time,
     ) -> None:
         self._disks = [Disk(directory) for directory in directories]
         self._file_bytes = file_bytes

@@ -77,6 +77,7 @@ from quadloom.stores.protocols.frontier import (
     ScoreUrls,
 )
 
+_ADDED = 5000  # links written at once: rows of all would take as much memory as the links
 _PROMOTE = 2000  # due URLs queued in one transaction
 _ALSO_SOON = 1000  # read in addition, to find pages of hosts that are free
 
@@ -105,7 +106,7 @@ class TableFrontier:
         self._scope = scope
         self._leasing = LeaseManager(database, hosts, queue, policy, now=now, capacity=capacity)
         self._recent = RecentFingerprints()
-        self.clamped_hosts = 0
+        self.clamped_hosts, self.clock_step = 0, 0.0
         self._ids: dict[str, int] = {}
         self._held = HeldRefreshes()
 
@@ -194,6 +195,12 @@ class TableFrontier:
             self._promote([row for row in rows if row.due <= now], refresh_first=quota is not None)
         return self._leasing.lease(limit, now, duration, quota)
 
+    def guide(self, share: float) -> None:
+        if share > 0.0:
+            with self._database.transaction():
+                self._queue.index_importance()
+        self._leasing.guided.share = share
+
     def hold_refreshes(self, since: float) -> None:
         self._held = HeldRefreshes(since, self._queue.retries(since) if since < INFINITY else ())
 
@@ -268,7 +275,8 @@ class TableFrontier:
         self._url_records.update_settled(settled)
         batch.write()
         self._leasing.queue_changed(batch)
-        self._add(found)
+        for start in range(0, len(found), _ADDED):
+            self._add(found[start : start + _ADDED])
         for host in hosts.values():
             if host.exhausted and host.queued > host.leased:
                 self._leasing.apply_budget(host)
@@ -352,7 +360,8 @@ class TableFrontier:
             batch = UrlBatch(self._queue)
             for key, row in self._url_records.urls(pairs).items():
                 if row.state in (UrlState.WAITING, UrlState.DONE, UrlState.DEAD):
-                    after = row._replace(state=UrlState.WAITING, due=wanted[key].due)
+                    due = min(wanted[key].due, now + self.policy.longest_wait)
+                    after = row._replace(state=UrlState.WAITING, due=due)
                     self._move(batch, row, after)
                     if after.due <= now:
                         self._held.free(after)
@@ -422,16 +431,7 @@ class TableFrontier:
         counts = self._queue.counts()
         leased = sum(lease.live for lease in self._leasing.leases.values())
         hosts, blocked = self._host_records.host_counts(now)
-        return FrontierStats(
-            queued=counts[UrlState.QUEUED] - leased,
-            waiting=counts[UrlState.WAITING],
-            leased=leased,
-            done=counts[UrlState.DONE],
-            dead=counts[UrlState.DEAD],
-            parked=counts[UrlState.OUT_OF_SCOPE] + counts[UrlState.OVER_BUDGET],
-            hosts=hosts,
-            blocked_hosts=blocked,
-        )
+        return rules.stats_of(counts, leased, hosts, blocked)
 
     def _host_ids(self, names: set[str]) -> dict[str, int]:
         missing = [name for name in names if name not in self._ids]

@@ -39,6 +39,7 @@ INFINITY = float("inf")
 QueuedUrl = tuple[int, float, float, int, str, str, int, float, LinkKind, int, str, str, bool, int, str]
 PRIORITY: Final = 0  # columns of a `QueuedUrl` that are read before it is handed out
 FINGERPRINT: Final = 3
+SCORE: Final = 7
 KNOWN: Final = 12
 
 
@@ -47,8 +48,8 @@ class HostState:
 
     __slots__ = (
         "absent", "active", "address", "answered", "asked_at", "base_delay", "block_reason", "blocked_until", "budget",
-        "buffer", "complete", "crawl_delay", "default_budget", "delay", "failures", "id", "is_own", "name", "next_at",
-        "pages", "per_site", "queued", "retired", "site", "spent", "ticket", "turns",
+        "buffer", "complete", "crawl_delay", "default_budget", "delay", "failures", "guided_credit", "id", "important",
+        "is_own", "name", "next_at", "pages", "per_site", "queued", "retired", "site", "spent", "ticket", "turns",
     )  # fmt: skip
 
     def __init__(self, id: int, name: str, site: str) -> None:
@@ -65,6 +66,8 @@ class HostState:
         self.complete = False  # the buffer holds everything that is queued and not leased
         self.absent: set[VisitClass] = set()  # classes known to have no queued URL until the next refill
         self.turns = WeightedRoundRobin()
+        self.guided_credit = 0.0  # see `guided.GuidedReads`
+        self.important: list[QueuedUrl] = []  # the most important URLs of one priority, not all of them in the buffer
         self.retired = False  # nothing more is handed out: the host goes to another worker
 
     @property
@@ -116,10 +119,15 @@ class HostState:
             self.complete = False
 
     def remove(self, fingerprint: int) -> None:
-        for index, url in enumerate(self.buffer):  # rarely there: a leased URL has left the buffer
-            if url[FINGERPRINT] == fingerprint:
-                del self.buffer[index]
-                return
+        for urls in (self.buffer, self.important):
+            for index, url in enumerate(urls):  # rarely there: a leased URL has left the buffer
+                if url[FINGERPRINT] == fingerprint:
+                    del urls[index]
+                    break
+
+    def clear_buffer(self) -> None:
+        """What is queued may have changed: read it again when it is the host's turn."""
+        self.buffer, self.important, self.complete = [], [], False
 
 
 class WeightedRoundRobin:

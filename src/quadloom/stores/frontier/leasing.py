@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import HostPace
 from quadloom.model.visit import Visit
+from quadloom.stores.frontier.guided import GuidedReads
 from quadloom.stores.frontier.host_table import FINGERPRINT, KNOWN, PRIORITY, HostState, HostTable, QueuedUrl
 from quadloom.stores.frontier.policy import FrontierPolicy, UrlState, rank
 from quadloom.stores.frontier.tables import FrontierDatabase, HostRecords, UrlBatch, UrlQueue, UrlRow, queued_url_of
@@ -60,6 +61,7 @@ class LeaseManager:
         # it knows which process had the host before.
         self.suspected_at: Callable[[HostState], float] = lambda _host: -INFINITY
         self.start_before = 0.0  # given to every visit that is handed out
+        self.guided = GuidedReads(queue, self.leases)
         self._database = database
         self._host_records = hosts
         self._queue = queue
@@ -84,7 +86,7 @@ class LeaseManager:
                 self.apply_budget(host)
                 self.refill(host)
             if host.buffer:
-                url = host.buffer.pop(0) if quota is None else self._allowed(host, quota)
+                url = self.guided.take(host, host.buffer[0]) if quota is None else self._allowed(host, quota)
                 if url is None:
                     skipped.append(host)
                     if quota is not None and not quota.left:
@@ -106,8 +108,9 @@ class LeaseManager:
         waiting = [kind for kind in VisitClass if quota.left_of[kind] > 0 and (kind in places or host.may_have(kind))]
         while waiting:
             kind = host.turns.next(quota.shares, waiting)
-            url = host.buffer.pop(places[kind]) if kind in places else self._seek(host, kind)
+            url = host.buffer[places[kind]] if kind in places else self._seek(host, kind)
             if url is not None:
+                url = self.guided.take(host, url)
                 host.turns.served(kind, quota.shares, waiting)
                 quota.take(url[PRIORITY], url[KNOWN])
                 return url
@@ -160,6 +163,7 @@ class LeaseManager:
         host.complete = len(urls) < asked
         host.absent.clear()
         host.buffer = [url for url in urls if url[FINGERPRINT] not in self.leases]
+        host.important = []
         self.hosts.place(host)
 
     def _load(self, now: float) -> bool:
@@ -293,7 +297,7 @@ class LeaseManager:
     def _return(self, lease: Lease) -> None:
         host = lease.host
         _free(lease)
-        host.buffer, host.complete = [], False
+        host.clear_buffer()
         if host.id in self.hosts.loaded:
             self.hosts.place(host)
 
@@ -326,7 +330,7 @@ class LeaseManager:
     def empty_buffer(self, host_id: int) -> None:
         host = self.hosts.loaded.get(host_id)
         if host is not None:
-            host.buffer, host.complete = [], False
+            host.clear_buffer()
             self.hosts.place(host)
 
     def unpark_within_budget(self) -> None:

@@ -18,8 +18,8 @@ from quadloom.model.outcome import READ_OUTCOMES, Outcome, Settlement
 from quadloom.model.url import host_matches
 from quadloom.model.visit import Visit
 from quadloom.settings import Settings
-from quadloom.settings.tree import OWN_PER_SITE
-from quadloom.stores.protocols.frontier import Explanation, ExplanationLine, HostRow
+from quadloom.settings.tree import OWN_PER_SITE, length_of
+from quadloom.stores.protocols.frontier import Explanation, ExplanationLine, FrontierStats, HostRow
 
 Order = Literal["breadth-first", "importance", "random"]
 
@@ -49,10 +49,11 @@ _LONGEST_RETRY_AFTER = 7 * 86400.0  # as `quadloom.fetching.politeness` cuts it
 
 
 class FrontierPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """Politeness towards hosts, and the order in which a host's URLs are read. `budget` 0 = no limit.
+    """Politeness towards hosts, and the order in which a host's URLs are read. `budget` 0 = no limit. `guided_share`:
+    of first reads that go by importance instead.
 
-    `longest_delay` and `longest_block`: no rule lets a host rest for longer. A stored time beyond that was written when
-    the machine's clock was ahead.
+    `longest_delay` and `longest_block`: no rule lets a host rest for longer; `longest_wait`: or a page. A stored time
+    beyond that was written when the machine's clock was ahead.
     """
 
     delay: float = 1.0
@@ -60,23 +61,28 @@ class FrontierPolicy(msgspec.Struct, frozen=True, kw_only=True):
     per_site: int = 1
     budget: float = 0.0
     order: Order = "breadth-first"
+    guided_share: float = 0.0
     exceptions: tuple[HostException, ...] = ()
     longest_delay: float = math.inf
     longest_block: float = math.inf
+    longest_wait: float = math.inf
 
     @classmethod
     def from_settings(cls, settings: Settings) -> FrontierPolicy:
         rules = settings.politeness
         delays = (rules.delay, rules.ip_delay, rules.max_delay, rules.max_crawl_delay)
         longest_delay = max(*delays, *(site.delay or 0.0 for site in settings.site), 0.0)
+        longest_block = max(longest_delay, rules.max_backoff, rules.robots_error_ttl, _LONGEST_RETRY_AFTER)
         return cls(
             longest_delay=longest_delay,
-            longest_block=max(longest_delay, rules.max_backoff, rules.robots_error_ttl, _LONGEST_RETRY_AFTER),
+            longest_block=longest_block,
+            longest_wait=max(longest_block, length_of("freshness.max_interval", settings.freshness.max_interval)),
             delay=settings.politeness.delay,
             ip_delay=settings.politeness.ip_delay,
             per_site=settings.politeness.per_site,
             budget=float(settings.crawl.max_pages_per_host),
             order=settings.crawl.order,
+            guided_share=settings.crawl.guided_share if settings.crawl.order == "breadth-first" else 0.0,
             exceptions=tuple(
                 HostException(site.match, site.delay, site.per_site, site.max_pages, site.own) for site in settings.site
             ),
@@ -124,6 +130,11 @@ RANK_SQL: dict[Order, str] = {
     "importance": _rank_sql("-score", "depth"),
     "random": _rank_sql("0.0", "0.0"),
 }
+
+
+# Condition of the index by importance, which serves only queries that repeat it: explicit requests, seeds and refreshes
+# have an order of their own. `second` is the negative score if the order is breadth-first.
+GUIDED = "priority > 1"
 
 
 def order_mark(order: Order) -> bytes:
@@ -207,6 +218,20 @@ def distinct(settlements: Sequence[Settlement]) -> Iterator[Sequence[Settlement]
     yield list(part.values())
 
 
+def stats_of(counts: Sequence[int], leased: int, hosts: int, blocked: int) -> FrontierStats:
+    """`counts`: numbers of URLs by state."""
+    return FrontierStats(
+        queued=counts[UrlState.QUEUED] - leased,
+        waiting=counts[UrlState.WAITING],
+        leased=leased,
+        done=counts[UrlState.DONE],
+        dead=counts[UrlState.DEAD],
+        parked=counts[UrlState.OUT_OF_SCOPE] + counts[UrlState.OVER_BUDGET],
+        hosts=hosts,
+        blocked_hosts=blocked,
+    )
+
+
 class UrlPast(NamedTuple):
     """A URL's history in its row: outcome of its last visit (empty = none), and the link where it was first found."""
 
@@ -242,6 +267,13 @@ _RULES = {
 _NAMES = {UrlState.OUT_OF_SCOPE: "parked", UrlState.OVER_BUDGET: "parked"}
 
 
+def _due(due: float, now: float) -> ExplanationLine:
+    if due > now:
+        return ExplanationLine("due in", f"{due - now:.1f} s", "set by the refresh schedule or by a retry")
+    since = f"now, since {now - due:.1f} s" if due else "now"
+    return ExplanationLine("due", since, "read when a crawl has a turn of its host and bandwidth for it")
+
+
 def explain(url: UrlFacts, host: HostRow, delay: float, budget: float, now: float) -> Explanation:
     line = ExplanationLine
     leased = url.leased_until > 0
@@ -253,7 +285,7 @@ def explain(url: UrlFacts, host: HostRow, delay: float, budget: float, now: floa
         first = "URLs of its host that come first: by priority, then depth and score, refreshes by when they fell due"
         lines.append(line("ahead of it", str(url.ahead), first))
     if url.state is UrlState.WAITING:
-        lines.append(line("due in", f"{url.due - now:.1f} s", "set by the refresh schedule or by a retry"))
+        lines.append(_due(url.due, now))
     priorities = "0 requested, 1 seed, published or due again, 2 suspected data, 3 ordinary, 4 unlikely"
     lines += [
         line("priority", str(url.priority), priorities),

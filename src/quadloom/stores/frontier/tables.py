@@ -287,6 +287,15 @@ class UrlQueue(Protocol):
         """The first URLs of a host's queue; only of these priorities, if any are given."""
         ...
 
+    def index_importance(self) -> None:
+        """Make `most_important` quick. Every URL that is queued costs more from then on. Idempotent."""
+        ...
+
+    def most_important(self, host_id: int, priority: int, limit: int) -> list[QueuedUrl]:
+        """The URLs of a host's queue with this priority (2 or more) and the highest scores. Only if `order` is
+        breadth-first, and after `index_importance`."""
+        ...
+
     def fronts(self, host_ids: Sequence[int], limit: int) -> Mapping[int, list[QueuedUrl]]:
         """`front` of many hosts; those without a queue are missing."""
         ...

@@ -72,7 +72,7 @@ class PostgresCatalog:
         if not pages:
             return
         with self._database.transaction():
-            self._write_pages(newest_of(pages))
+            self._write_pages(newest_of(pages), now)
             visits = {(page.fingerprint, page.fetched_at): encode(visit_row(page)) for page in visits_of(settlements)}
             self._database.write(
                 "INSERT INTO visit SELECT * FROM unnest(%s::bigint[], %s::float8[], %s::bytea[]) "
@@ -80,8 +80,8 @@ class PostgresCatalog:
                 columns("qdy", [(*key, record) for key, record in visits.items()]),
             )
 
-    def _write_pages(self, pages: Sequence[PageRow]) -> None:
-        done = written(pages, self._facts([page.fingerprint for page in pages]))
+    def _write_pages(self, pages: Sequence[PageRow], now: float) -> None:
+        done = written(pages, self._facts([page.fingerprint for page in pages]), now)
         rows = [
             (
                 page.fingerprint,

@@ -11,7 +11,6 @@ Shards are taken and given back by `shards`. Visits carry the time until which a
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from zlib import crc32
 
@@ -19,6 +18,7 @@ from quadloom.errors import SettingsError, ShardsLost
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import Settlement
 from quadloom.model.visit import Visit
+from quadloom.process.clock import unix_time
 from quadloom.stores.frontier.frontier import TableFrontier
 from quadloom.stores.frontier.leasing import INFINITY
 from quadloom.stores.frontier.policy import FrontierPolicy, order_mark
@@ -54,7 +54,7 @@ class PostgresFrontier(TableFrontier):
         now: float,
         scope: ScopeRules | None = None,
         capacity: int = 2048,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = unix_time,
     ) -> None:
         self._shards = shards
         self._leases = leases = shards.leases
@@ -67,6 +67,7 @@ class PostgresFrontier(TableFrontier):
         super().__init__(database, hosts, urls, queue, policy, now=now, scope=scope, capacity=capacity)
         if database.writable:
             self._check_order()
+            self.guide(policy.guided_share)
             database.on_begin(lambda: leases.check(database))
             database.on_rollback(self._reload)
         self._links = LinkOutbox(database, leases)

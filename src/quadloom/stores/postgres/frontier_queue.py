@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 
 from quadloom.stores.frontier.host_table import QueuedUrl
-from quadloom.stores.frontier.policy import RANK_SQL, Order, UrlState, rank
+from quadloom.stores.frontier.policy import GUIDED, RANK_SQL, Order, UrlState, rank
 from quadloom.stores.frontier.tables import URL_COLUMNS, UrlBatch, UrlRow, qualified
 from quadloom.stores.postgres.arrays import column, columns
 from quadloom.stores.postgres.database import PostgresDatabase
@@ -20,6 +20,7 @@ _QUEUED_URL = (
     "q.priority, q.first, q.second, q.fingerprint, u.href, coalesce(u.key, u.href), u.depth, u.score, u.kind, "
     "u.attempt, u.etag, u.last_modified, u.visits > 0, u.via, u.anchor"
 )
+_INDEXING = 7_310_422  # an advisory lock of its own
 _IN_ORDER = "q.priority, q.first, q.second, q.fingerprint"
 _ITS_URL = "JOIN url u ON u.host_id = q.host_id AND u.fingerprint = q.fingerprint"
 _QUEUE_ROWS = "unnest(%s::bigint[], %s::smallint[], %s::float8[], %s::float8[], %s::bigint[]) AS w(h, p, a, b, f)"
@@ -93,6 +94,20 @@ class PostgresQueue:
         return self._database.execute(
             f"SELECT {_QUEUED_URL} FROM queue q {_ITS_URL} WHERE q.host_id=%s{chosen} ORDER BY {_IN_ORDER} LIMIT %s",
             (host_id, list(priorities), limit) if priorities else (host_id, limit),
+        )
+
+    def index_importance(self) -> None:
+        with self._database.unhurried():
+            self._database.write("SELECT pg_advisory_xact_lock(%s)", (_INDEXING,))  # another worker may be doing it
+            self._database.write(
+                f"CREATE INDEX IF NOT EXISTS queue_importance ON queue(host_id, priority, second) WHERE {GUIDED}"
+            )
+
+    def most_important(self, host_id: int, priority: int, limit: int) -> list[QueuedUrl]:
+        return self._database.execute(
+            f"SELECT {_QUEUED_URL} FROM queue q {_ITS_URL} WHERE q.host_id=%s AND q.priority=%s AND q.{GUIDED} "
+            "ORDER BY q.second, q.fingerprint LIMIT %s",
+            (host_id, priority, limit),
         )
 
     def fronts(self, host_ids: Sequence[int], limit: int) -> Mapping[int, list[QueuedUrl]]:

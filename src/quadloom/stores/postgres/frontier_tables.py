@@ -27,13 +27,23 @@ from quadloom.stores.frontier.tables import (
 )
 from quadloom.stores.postgres.arrays import column, columns
 from quadloom.stores.postgres.database import PostgresDatabase, plain
+from quadloom.stores.postgres.schema import HOST_BITS
 from quadloom.stores.postgres.shard_leases import ShardLeases
 from quadloom.stores.protocols.frontier import HostRow, Place
 from quadloom.stores.shards import shard_of
 
 _HOSTS = -1  # in frontier_count, in addition to the states of URLs
+_FEW = 2  # hosts that are read from each shard at least
 _QUEUED = int(UrlState.QUEUED)
+# A subquery, because it is hashed once. An array would be searched from its start for every host, as soon as the
+# statement has a plan that does not depend on its values.
+_NOT_LOADED = "x.id NOT IN (SELECT unnest(%s::bigint[]))"
 PAIRS = "unnest(%s::bigint[], %s::bigint[]) AS w(h, f)"
+
+
+def host_number(host_id: int) -> int:
+    """An id without the shard with which it begins."""
+    return host_id & ((1 << HOST_BITS) - 1)
 
 
 class FrontierCounters:
@@ -77,7 +87,8 @@ class PostgresHosts:
         missing = [(name, site_of(name), shard_of(name)) for name in names if name not in found] if create else []
         if missing:
             made = self._database.execute(
-                "INSERT INTO host(name, site, shard) SELECT * FROM unnest(%s::text[], %s::text[], %s::smallint[]) "
+                f"INSERT INTO host(id, name, site, shard) SELECT (w.shard::bigint << {HOST_BITS}) + "
+                "nextval('host_number'), * FROM unnest(%s::text[], %s::text[], %s::smallint[]) AS w(name, site, shard) "
                 "RETURNING name, id",
                 columns("ssh", missing),
             )
@@ -93,7 +104,7 @@ class PostgresHosts:
         """Shard by shard: each is one short look into the index, whatever the number of hosts. From many shards a few
         hosts each are enough; only if that is too little, and a shard had more, is everything read."""
         shards = self._leases.leasable
-        few = max(8, 4 * limit // max(1, len(shards)))
+        few = max(_FEW, 4 * limit // max(1, len(shards)))
         rows = self._ready(now, loaded, shards, min(few, limit), limit)
         if len(rows) < limit and few < limit:
             found = Counter(row[-1] for row in rows)
@@ -108,14 +119,14 @@ class PostgresHosts:
         return self._database.execute(
             f"SELECT {qualified('h', HOST_COLUMNS)}, h.shard FROM unnest(%s::smallint[]) AS s(shard) "
             "CROSS JOIN LATERAL (SELECT * FROM host x WHERE x.queued > 0 AND x.shard = s.shard AND x.ready_at <= %s "
-            "AND x.id <> ALL(%s::bigint[]) ORDER BY x.ready_at LIMIT %s) h ORDER BY h.ready_at LIMIT %s",
+            f"AND {_NOT_LOADED} ORDER BY x.ready_at LIMIT %s) h ORDER BY h.ready_at LIMIT %s",
             (shards, now, column("q", loaded), of_each, limit),
         )
 
     def next_wake(self, now: float, loaded: Collection[int]) -> float:
         rows = self._database.execute(
             "SELECT min(h.ready_at) FROM unnest(%s::smallint[]) AS s(shard) CROSS JOIN LATERAL (SELECT ready_at "
-            "FROM host x WHERE x.queued > 0 AND x.shard = s.shard AND x.ready_at > %s AND x.id <> ALL(%s::bigint[]) "
+            f"FROM host x WHERE x.queued > 0 AND x.shard = s.shard AND x.ready_at > %s AND {_NOT_LOADED} "
             "ORDER BY x.ready_at LIMIT 1) h",
             (self._leases.leasable, now, column("q", loaded)),
         )
@@ -166,8 +177,9 @@ class PostgresHosts:
         )[0]
         return row[0], row[1]
 
-    def last_host_id(self) -> int:
-        return int(self._database.execute("SELECT coalesce(max(id), 0) FROM host")[0][0])
+    def last_host_number(self) -> int:
+        """Hosts are numbered in the order in which they are met, see `host_number`."""
+        return int(self._database.execute("SELECT last_value - (NOT is_called)::int FROM host_number")[0][0])
 
     def write_robots(self, host_id: int, data: bytes, expires: float) -> None:
         self._database.write(

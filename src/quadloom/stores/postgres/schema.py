@@ -7,6 +7,8 @@ before the first live one make a queue on PostgreSQL slow. Bodies of pages are n
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from quadloom.stores.frontier.policy import UrlState
 from quadloom.stores.shards import SHARDS
 
@@ -133,4 +135,107 @@ _CLUSTER = (
     "CREATE INDEX event_settled ON event(seq) WHERE settled",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_SHARDS + _FRONTIER + _CATALOG + _OUTBOX + _BUS + _TEXT, _PHASES, _CLUSTER)
+# A host's id begins with its shard, so a range of ids is a range of shards: the tables of URLs are cut by it into parts
+# of 32 shards, without another column in their keys. Pages are asked for by fingerprint alone, and are cut by that.
+# Each part is vacuumed, indexed and backed up by itself.
+HOST_BITS = 40  # of a host's id, below those of its shard
+PARTS = 8
+_ID = f"(h.shard::bigint << {HOST_BITS}) + h.id"
+
+
+def _parts(table: str, limits: list[int], options: str) -> tuple[str, ...]:
+    """The parts of a table, between these limits."""
+    ends = ["MINVALUE", *map(str, limits), "MAXVALUE"]
+    return tuple(
+        f"CREATE TABLE {table}_{number:02d} PARTITION OF {table} FOR VALUES FROM ({low}) TO ({high}) WITH ({options})"
+        for number, (low, high) in enumerate(pairwise(ends))
+    )
+
+
+def _cut(
+    table: str, key: str, limits: list[int], options: str, copied: str, indexes: tuple[str, ...] = ()
+) -> tuple[str, ...]:
+    """Statements that replace a table by one in parts with the same rows and indexes."""
+    return (
+        f"ALTER TABLE {table} RENAME TO {table}_whole",
+        f"ALTER INDEX {table}_pkey RENAME TO {table}_whole_pkey",
+        *(f"DROP INDEX {index.split()[2]}" for index in indexes),
+        f"CREATE TABLE {table}(LIKE {table}_whole INCLUDING DEFAULTS, PRIMARY KEY({key})) "
+        f"PARTITION BY RANGE ({key.partition(',')[0]})",
+        *_parts(table, limits, options),
+        copied,
+        *indexes,
+        f"DROP TABLE {table}_whole",
+    )
+
+
+_SHARD_LIMITS = [part * SHARDS // PARTS for part in range(1, PARTS)]
+_HOST_LIMITS = [shard << HOST_BITS for shard in _SHARD_LIMITS]
+_FINGERPRINT_LIMITS = [part * (1 << 64) // PARTS - (1 << 63) for part in range(1, PARTS)]
+_URL_REST = (
+    "fingerprint, href, key, state, priority, depth, score, kind, via, anchor, due, attempt, visits, outcome, etag, "
+    "last_modified, token"
+)
+_PARTITIONS = (
+    "SET LOCAL enable_seqscan = on",
+    "SET LOCAL enable_hashjoin = on",
+    "ALTER TABLE host ALTER COLUMN id DROP IDENTITY",
+    "CREATE SEQUENCE host_number",
+    "SELECT setval('host_number', coalesce(max(id), 0) + 1, false) FROM host",
+    *_cut(
+        "url",
+        "host_id, fingerprint",
+        _HOST_LIMITS,
+        "fillfactor = 80",
+        f"INSERT INTO url(host_id, {_URL_REST}) SELECT {_ID}, "
+        f"{', '.join(f'u.{name}' for name in _URL_REST.split(', '))} FROM url_whole u JOIN host h ON h.id = u.host_id",
+        (f"CREATE INDEX url_over_budget ON url(host_id) WHERE state = {int(UrlState.OVER_BUDGET)}",),
+    ),
+    *_cut(
+        "queue",
+        "host_id, priority, first, second, fingerprint",
+        _HOST_LIMITS,
+        "autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0",
+        f"INSERT INTO queue SELECT {_ID}, q.priority, q.first, q.second, q.fingerprint "
+        "FROM queue_whole q JOIN host h ON h.id = q.host_id",
+    ),
+    *_cut(
+        "later",
+        "shard, due, host_id, fingerprint",
+        _SHARD_LIMITS,
+        "autovacuum_vacuum_scale_factor = 0.02",
+        f"INSERT INTO later SELECT l.shard, l.due, {_ID}, l.fingerprint "
+        "FROM later_whole l JOIN host h ON h.id = l.host_id",
+    ),
+    f"UPDATE robots SET host_id = {_ID} FROM host h WHERE h.id = host_id",
+    "DELETE FROM leased",  # names hosts by their former ids; visits that a killed worker had begun are simply repeated
+    f"UPDATE host SET id = (shard::bigint << {HOST_BITS}) + id",
+    *_cut(
+        "page",
+        "fingerprint",
+        _FINGERPRINT_LIMITS,
+        "fillfactor = 80",
+        "INSERT INTO page SELECT * FROM page_whole",
+        (
+            "CREATE INDEX page_host ON page(host, fingerprint)",
+            f"CREATE INDEX page_behind ON page(fetched_at, fingerprint) WHERE {BEHIND}",
+            "CREATE INDEX page_owed ON page(owed, fetched_at, fingerprint) WHERE owed > 0",
+        ),
+    ),
+    *_cut(
+        "visit",
+        "fingerprint, fetched_at",
+        _FINGERPRINT_LIMITS,
+        "fillfactor = 100",
+        "INSERT INTO visit SELECT * FROM visit_whole",
+    ),
+    "SET LOCAL enable_seqscan = off",
+    "SET LOCAL enable_hashjoin = off",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    _SHARDS + _FRONTIER + _CATALOG + _OUTBOX + _BUS + _TEXT,
+    _PHASES,
+    _CLUSTER,
+    _PARTITIONS,
+)

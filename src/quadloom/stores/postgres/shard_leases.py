@@ -13,11 +13,11 @@ session by `idle_in_transaction_session_timeout`.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
 from quadloom.errors import ShardsLost
+from quadloom.process.clock import unix_time
 from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.shards import SHARDS
 
@@ -43,7 +43,7 @@ class ShardLeases:
         duration: float = LEASE_SECONDS,
         request_seconds: float = 0.0,
         fetches: bool = True,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = unix_time,
     ) -> None:
         self.owner = owner
         self.fetches = fetches  # a worker that does not has no share of the shards

@@ -20,7 +20,7 @@ from quadloom.stores.postgres.arrays import columns
 from quadloom.stores.postgres.catalog import PostgresCatalog
 from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.postgres.frontier_queue import PostgresQueue
-from quadloom.stores.postgres.frontier_tables import PostgresHosts
+from quadloom.stores.postgres.frontier_tables import PostgresHosts, host_number
 from quadloom.stores.postgres.shard_leases import ShardLeases
 from quadloom.stores.postgres.workers import last_request, news_of, requests_to, write_answer
 from quadloom.stores.protocols.catalog import Catalog
@@ -56,7 +56,7 @@ class PostgresShards:
         self._catalog = catalog
         self._links = LinkOutbox(database, leases)
         self._attached: OpenFrontier | None = None
-        self._suspected: dict[int, tuple[float, int]] = {}  # shard → time of the takeover, last host id then
+        self._suspected: dict[int, tuple[float, int]] = {}  # shard → time of the takeover, number of the last host then
 
     def attach(self, opened: OpenFrontier) -> None:
         opened.leasing.suspected_at = self._suspected_at
@@ -138,10 +138,10 @@ class PostgresShards:
             claims = self.leases.claim(self._database, limit, wanted)
             if claims:
                 frontier.clamp_clocks(now)
-            last_id = hosts.last_host_id()
+            last = hosts.last_host_number()
             queue.count_leased_attempts(claims)
         self.leases.took(claims)
-        self._suspected.update((claim.shard, (now, last_id)) for claim in claims if not claim.clean)
+        self._suspected.update((claim.shard, (now, last)) for claim in claims if not claim.clean)
         if claims:
             recent.clear()  # it also holds what was sent to these shards and has not arrived
             queue.read_first_due()
@@ -209,8 +209,8 @@ class PostgresShards:
         return self._catalog.of_shards(shards)
 
     def _suspected_at(self, host: HostState) -> float:
-        at, last_id = self._suspected.get(shard_of(host.name), (-INFINITY, 0))
-        return at if host.id <= last_id else -INFINITY
+        at, last = self._suspected.get(shard_of(host.name), (-INFINITY, 0))
+        return at if host_number(host.id) <= last else -INFINITY
 
 
 def _in(shards: Iterable[int]) -> Callable[[HostState], bool]:

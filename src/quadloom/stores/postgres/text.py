@@ -100,7 +100,7 @@ class PostgresText:
             corrections=plan.corrections,
             missing=plan.missing,
             offers=plan.offers,
-            most_words=plan.last.partial,
+            most_words=plan.most_words,
             newest=parsed.newest,
             highlights=marked,
         )

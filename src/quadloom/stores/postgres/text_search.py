@@ -34,6 +34,7 @@ _RANKS = {
     "form": 9.0,
     "kin": 6.0,
     "synonym": 7.0,
+    "joined": 8.0,
     "prefix": 5.0,
     "compound": 5.0,
     "near": 3.0,

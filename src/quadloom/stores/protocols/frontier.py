@@ -262,6 +262,12 @@ class Frontier(Protocol):
         `FIRST_PLACE`; the result is where to continue. None = that was the end."""
         ...
 
+    def guide(self, share: float) -> None:
+        """Let this share of first reads go by score, the highest of a host first, and only the others in the order of
+        the queue. Seeds and requests stay first. Only if that order is breadth-first. The first time takes a moment for
+        each queued URL."""
+        ...
+
     def hold_refreshes(self, since: float) -> None:
         """For a crawl with an end that began at `since`: refreshes that fall due later wait for the next crawl, so that
         no page is read twice. Retries, and pages rescheduled to the present, are leased as ever. Infinity = hold none.
@@ -278,6 +284,12 @@ class Frontier(Protocol):
         ...
 
     def stats(self, now: float) -> FrontierStats: ...
+
+    @property
+    def clock_step(self) -> float:
+        """By how many seconds the clock of this machine was set between the last process and this opening; the times of
+        hosts and visits have moved as far. 0 = not, as far as is known."""
+        ...
 
     @property
     def clamped_hosts(self) -> int:

@@ -63,7 +63,13 @@ class QuadStore(Protocol):
 
     def query(self, sparql: str) -> bytes:
         """A trusted query, union default graph; results as SPARQL JSON, or N-Triples for graphs.
-        User queries go through `quadloom.asking.sparql.service`, which can be killed."""
+        User queries go through `quadloom.asking.sparql.service`, which can be killed. Raises `QueryRefused` if the
+        store has its graphs on several servers."""
+        ...
+
+    def parts(self, sparql: str) -> Iterator[bytes]:
+        """The answers of all parts of the store to a trusted query, one for each. A page's graph is in one part as a
+        whole, so counts within graphs can be added up. Most stores have one part."""
         ...
 
     def graphs(self) -> Iterator[str]:

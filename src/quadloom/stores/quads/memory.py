@@ -65,6 +65,9 @@ class MemoryQuads:
         store.load(b"".join(self.dump()), ox.RdfFormat.N_QUADS)
         return evaluate(store, sparql)
 
+    def parts(self, sparql: str) -> Iterator[bytes]:
+        yield self.query(sparql)
+
     def graphs(self) -> Iterator[str]:
         yield from list(self._graphs)
 

@@ -14,7 +14,7 @@ One warehouse (or one cluster) has a dataset for itself. Graphs in it that are n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyoxigraph as ox
 
@@ -111,6 +111,9 @@ class SparqlQuads:
     def query(self, sparql: str) -> bytes:
         answer = self._client.query(sparql, f"{ROWS}, {TRIPLES};q=0.9", union=True)
         return answer.expect(ROWS, TRIPLES).whole()
+
+    def parts(self, sparql: str) -> Iterator[bytes]:
+        yield self.query(sparql)
 
     def graphs(self) -> Iterator[str]:
         for row in self._rows("SELECT DISTINCT ?g { GRAPH ?g { ?s ?p ?o } }"):
@@ -210,9 +213,16 @@ class RefilledQuads(SparqlQuads):
             self.describe(graph, [(subject, text_of(texts)) for subject, texts in subjects.items()])
             self._written.setdefault(graph, set()).update(subjects)
 
-    def finish(self) -> None:
-        """Remove pages that are described and were not written again, with their descriptions."""
-        for graph, written in self._written.items():
+    @property
+    def described(self) -> frozenset[str]:
+        """Graphs of descriptions that were written again."""
+        return frozenset(self._written)
+
+    def finish(self, described: Iterable[str] = ()) -> None:
+        """Remove pages that are described and were not written again, with their descriptions. `described`: graphs of
+        descriptions to look into, besides those that were written."""
+        for graph in sorted({*self._written, *described}):
+            written = self._written.get(graph, set())
             rows = self._rows(f"SELECT DISTINCT ?s {{ GRAPH {graph_name(graph)} {{ ?s ?p ?o }} }}")
             left = {row["s"].value for row in rows if isinstance(row["s"], ox.NamedNode)} - written
             for subject in sorted(left):

@@ -68,10 +68,26 @@ class SparqlServer(msgspec.Struct, frozen=True, kw_only=True):
     most_bytes: int = 256 * 1024 * 1024  # of a response that is read as a whole
 
 
-def server_of(settings: Settings) -> SparqlServer:
-    """The server in `[stores]`. Raises `SettingsError` for an address that is invalid, or not safe to use."""
+class SparqlServers(msgspec.Struct, frozen=True):
+    """Several servers that have the graphs of one warehouse, see `quadloom.stores.quads.sharded`."""
+
+    servers: tuple[SparqlServer, ...]
+
+
+def servers_of(settings: Settings) -> tuple[SparqlServer, ...]:
+    """The servers in `[stores]`, usually one. Raises `SettingsError` for an address that is invalid, or not safe to
+    use."""
+    return tuple(_server(settings, address) for address in settings.stores.quads.split())
+
+
+def _server(settings: Settings, address: str) -> SparqlServer:
     stores = settings.stores
-    base = stores.quads.removeprefix("sparql+").rstrip("/") + "/"
+    if not address.startswith("sparql+http"):
+        raise SettingsError(
+            f"stores.quads: {address} is not the address of a SPARQL server",
+            hint="separate several servers by blanks: sparql+http://one:7878 sparql+http://two:7878",
+        )
+    base = address.removeprefix("sparql+").rstrip("/") + "/"
     query, update = urljoin(base, stores.quads_query), urljoin(base, stores.quads_update)
     graph_store = urljoin(base, stores.quads_graph_store) if stores.quads_graph_store else ""
     for url in filter(None, (query, update, graph_store)):

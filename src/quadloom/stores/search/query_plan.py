@@ -3,10 +3,10 @@
 The index is asked in steps, from strict to generous, until there are `FEW` pages; pages of an earlier step always rank
 above those of a later one.
 
-1. **strict**: all words, each as written, in another form (by its stem) or as a synonym. Function words (`the`, `und`)
-   count for the rank only, as long as another word is there.
+1. **strict**: all words, each as written, in another form (by its stem), as a synonym, or two of them written as one
+   (`light house`, lighthouse). Function words (`the`, `und`) count for the rank only, as long as another word is there.
 2. **wide**: the last word may be unfinished, a word may be the end of a compound, and a word that occurs nowhere is
-   replaced by the nearest one that does (`Correction`).
+   replaced by the two that it is made of (`wordcloud`, word cloud), else by the nearest one that does (`Correction`).
 3. **near**: every word may also be one that is written or inflected in a similar way.
 4. **most**: only most of the words. Text of scripts without blanks counts by its parts.
 
@@ -17,7 +17,8 @@ all indexes share this module; what a step finds is counted by the index, which 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
+from itertools import pairwise
 from typing import Generic, Literal, Protocol, TypeVar
 
 import msgspec
@@ -38,12 +39,15 @@ _MOST_NEAR = 8
 _NEAR_WORDS = 3  # of a question; with more, most of them will do
 _COMMON = 0.1  # share of documents from which a word says little
 _GRAM_PARTS = 2  # parts of a run without blanks that must match
+_SHORTEST_HALF = 2  # letters of a word that was written together with another
+_DIVISIONS = 3  # of one word that are tried
 
 WayField = Literal["words", "stems", "endings"]
-WayKind = Literal["exact", "form", "kin", "synonym", "prefix", "compound", "near", "part"]
+WayKind = Literal["exact", "form", "kin", "synonym", "joined", "prefix", "compound", "near", "part"]
 # The weight of a match by each way; exact is 1.
 WEIGHTS: dict[WayKind, float] = {
-    "exact": 1.0, "form": 0.95, "kin": 0.6, "synonym": 0.7, "prefix": 0.5, "compound": 0.5, "near": 0.3, "part": 0.6,
+    "exact": 1.0, "form": 0.95, "kin": 0.6, "synonym": 0.7, "joined": 0.8, "prefix": 0.5, "compound": 0.5, "near": 0.3,
+    "part": 0.6,
 }  # fmt: skip
 
 
@@ -124,6 +128,12 @@ class SearchPlan(msgspec.Struct, Generic[Found], frozen=True):
     def last(self) -> Plan:
         return self.steps[-1][0]
 
+    @property
+    def most_words(self) -> bool:
+        """Whether there are pages that have only most of the words: such a step may also have found none."""
+        before = self.steps[-2][1].count if len(self.steps) > 1 else 0
+        return self.last.partial and self.steps[-1][1].count > before
+
 
 def plan_search(
     parsed: ParsedText,
@@ -134,7 +144,7 @@ def plan_search(
     exact: bool = False,
 ) -> SearchPlan[Found]:
     """The steps of the module, as far as they are needed. `ask` finds the pages of a plan, filters included."""
-    planner = _Planner(vocabulary, synonyms, exact=exact)
+    planner = _Planner(vocabulary, synonyms, lambda plan: ask(plan).count, exact=exact)
     strict = planner.balanced(planner.strict(parsed))
     steps = [(strict, ask(strict))]
     if exact or not strict.wishes or steps[-1][1].count >= FEW:
@@ -153,9 +163,12 @@ def plan_search(
 
 
 class _Planner:
-    def __init__(self, vocabulary: IndexVocabulary, synonyms: Synonyms, *, exact: bool) -> None:
+    def __init__(
+        self, vocabulary: IndexVocabulary, synonyms: Synonyms, count: Callable[[Plan], int], *, exact: bool
+    ) -> None:
         self._vocabulary = vocabulary
         self._synonyms = synonyms
+        self._count = count
         self._exact = exact
         self._languages = vocabulary.languages()
         self._terms: dict[str, QueryWord] = {}
@@ -163,6 +176,7 @@ class _Planner:
 
     def strict(self, parsed: ParsedText) -> Plan:
         wishes, optional, unwanted = [], [], []
+        words = set()  # those that may be a part of one that is written together
         for clause in parsed.words:
             wish = self._wish(clause)
             if wish is None:
@@ -173,9 +187,11 @@ class _Planner:
                 optional.append(wish)
             else:
                 wishes.append(wish)
+                if not (self._exact or clause.phrase or clause.prefix or clause.field):
+                    words.add(wish.text)
         if not wishes:
             wishes, optional = optional, []
-        return Plan(tuple(wishes), tuple(optional), tuple(unwanted), len(wishes))
+        return Plan(self._joined(wishes, words), tuple(optional), tuple(unwanted), len(wishes))
 
     def _wish(self, clause: Clause) -> Wish | None:
         term = analyse_phrase(clause.value, languages=self._languages)
@@ -186,6 +202,18 @@ class _Planner:
         if not (self._exact or clause.phrase or clause.prefix):
             ways += self._forms(term)
         return Wish(clause.value, tuple(dict.fromkeys(ways)), clause.field)
+
+    def _joined(self, wishes: Sequence[Wish], words: Container[str]) -> tuple[Wish, ...]:
+        """The wishes, with the word that two of them are together if pages write them so."""
+        found = list(wishes)
+        for place, (first, second) in enumerate(pairwise(wishes)):
+            tokens = first.ways[0].tokens + second.ways[0].tokens
+            if len(tokens) == 2 and first.text in words and second.text in words:
+                together = "".join(tokens)
+                if self._vocabulary.frequency(together):
+                    for one in (place, place + 1):
+                        found[one] = _with(found[one], (Way("joined", (together,)),))
+        return tuple(found)
 
     def _forms(self, term: QueryWord) -> list[Way]:
         ways: list[Way] = []
@@ -227,8 +255,24 @@ class _Planner:
             compounds = self._vocabulary.starting_with(term.ending, _EXPANSIONS, "endings")
             more += (Way("compound", (word,), "endings") for word, _ in compounds if word != term.ending)
         if not known and not more:
-            more += self._corrected(wish.text, token)
+            more += self._divided(wish.text, token) or self._corrected(wish.text, token)
         return _with(wish, more)
+
+    def _divided(self, text: str, token: str) -> list[Way]:
+        """Two words of the index that stand next to each other somewhere and give this one."""
+        frequency = self._vocabulary.frequency
+        halves = [
+            (token[:at], token[at:])
+            for at in range(_SHORTEST_HALF, len(token) - _SHORTEST_HALF + 1)
+            if frequency(token[:at]) and frequency(token[at:])
+        ]
+        halves.sort(key=lambda pair: -min(frequency(word) for word in pair))
+        for pair in halves[:_DIVISIONS]:
+            way = Way("exact", pair)
+            if self._count(Plan((Wish(text, (way,)),), least=1)):
+                self.corrections.append(Correction(text, " ".join(readable(word) for word in pair)))
+                return [way]
+        return []
 
     def _corrected(self, text: str, token: str) -> list[Way]:
         """The words that were probably meant; the first is shown to the person who asked."""

@@ -46,14 +46,14 @@ class SqliteCatalog:
 
     def record(self, settlements: Sequence[Settlement], now: float) -> None:
         with self._database.transaction():
-            self._write_pages(newest_of(pages_of(settlements)))
+            self._write_pages(newest_of(pages_of(settlements)), now)
             self._database.executemany(
                 "INSERT OR REPLACE INTO visit VALUES(?,?,?)",
                 [(page.fingerprint, page.fetched_at, encode(visit_row(page))) for page in visits_of(settlements)],
             )
 
-    def _write_pages(self, pages: Sequence[PageRow]) -> None:
-        done = written(pages, self._facts([page.fingerprint for page in pages]))
+    def _write_pages(self, pages: Sequence[PageRow], now: float) -> None:
+        done = written(pages, self._facts([page.fingerprint for page in pages]), now)
         self._database.executemany(
             "INSERT INTO page(fingerprint, host, outcome, kind, status, fetched_at, quads_digest, text_digest, record, "
             "owed) VALUES(?,?,?,?,?,?,?,?,?,?) ON CONFLICT(fingerprint) DO UPDATE SET host=excluded.host, "

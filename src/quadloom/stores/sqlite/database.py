@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import sqlite3
 import threading
 from collections import Counter
@@ -221,7 +222,7 @@ def translate(error: sqlite3.Error, path: Path) -> StoreError:
             f"no room left to write {path}; all that was acknowledged is safe",
             hint="free some space and run the same command again: it resumes",
         )
-    read_archive = f"read the archive: `quadloom -w NEW import {path.parent}/archive/*.warc.gz`"
+    read_archive = f"recover it from the archive: `quadloom -w {shlex.quote(str(path.parent))} recover`"
     hints = {
         sqlite3.SQLITE_IOERR: "the disk failed to read or write; check it, then run `quadloom verify`",
         sqlite3.SQLITE_CORRUPT: f"restore the file from a backup, or {read_archive}",

@@ -16,6 +16,7 @@ from quadloom.model.link import Discovery
 from quadloom.model.outcome import Settlement
 from quadloom.model.visit import Visit
 from quadloom.model.wire import decode, encode
+from quadloom.process.clock import ClockStamp, stamp, step_since, unix_time
 from quadloom.stores.frontier.frontier import TableFrontier
 from quadloom.stores.frontier.leasing import INFINITY
 from quadloom.stores.frontier.policy import FrontierPolicy, order_mark
@@ -24,6 +25,8 @@ from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.frontier_tables import SqliteFrontierValues, SqliteHosts, SqliteQueue, SqliteUrls
 
 _PULLED = 200  # batches taken in one transaction
+_CLOCK = "clock"  # the last `ClockStamp`
+_STAMP_SECONDS = 60.0
 
 
 class FrontierBatch(msgspec.Struct, frozen=True, array_like=True):
@@ -40,6 +43,7 @@ class SqliteFrontier(TableFrontier):
     _database: SqliteDatabase
     _host_records: SqliteHosts
     _queue: SqliteQueue
+    _stamped_at = 0.0
 
     def __init__(
         self,
@@ -71,7 +75,9 @@ class SqliteFrontier(TableFrontier):
             if values.get("clean") != b"yes":
                 last_old_id = self._host_records.last_host_id()
                 self._leasing.suspected_at = lambda host: now if host.id <= last_old_id else -INFINITY
+            self._follow_clock()
             self.clamp_clocks(now)
+            self._queue.clamp_due(now + self.policy.longest_wait)
             self._queue.count_leased_attempts()
             order = order_mark(self.policy.order)
             if values.get("order") not in (None, order):
@@ -79,6 +85,28 @@ class SqliteFrontier(TableFrontier):
             for name, value in (("clean", b"no"), ("leased", b""), ("order", order)):
                 values.put(name, value)
             self._leasing.unpark_within_budget()
+            self.guide(self.policy.guided_share)
+
+    def _follow_clock(self) -> None:
+        """The clock may have been set since the last process: times that are still to come move as far as it did, so
+        that nothing is visited early and nothing waits for longer."""
+        stored = self._values.get(_CLOCK)
+        self.clock_step = step_since(decode(stored, ClockStamp)) if stored is not None else 0.0
+        if self.clock_step:
+            self._host_records.move_clocks(self.clock_step)
+            self._queue.move_due(self.clock_step)
+        self._stamp()
+
+    def _stamp(self) -> None:
+        now = stamp()
+        self._values.put(_CLOCK, encode(now))
+        self._stamped_at = now.at
+
+    def settle(self, settlements: Sequence[Settlement], now: float) -> None:
+        with self._database.transaction():
+            super().settle(settlements, now)
+            if unix_time() - self._stamped_at >= _STAMP_SECONDS:
+                self._stamp()
 
     def pull(self, now: float) -> bool:
         if self._database.execute("SELECT 1 FROM frontier_inbox LIMIT 1").fetchone() is None:
@@ -105,6 +133,7 @@ class SqliteFrontier(TableFrontier):
             with self._database.transaction():
                 self._host_records.write_hosts(self._leasing.hosts.loaded.values())
                 self._values.put("clean", b"yes")
+                self._stamp()
                 self._queue.note_leased([])
 
 
@@ -140,6 +169,9 @@ class SqliteGuestFrontier(SqliteFrontier):
 
     def settle(self, settlements: Sequence[Settlement], now: float) -> None:
         assert not settlements, "only the owner of the frontier has visits to settle"
+
+    def guide(self, share: float) -> None:
+        """Nothing is handed out here."""
 
     def put_host(self, row: HostRow) -> None:
         raise AssertionError("only the owner of the frontier learns about hosts")

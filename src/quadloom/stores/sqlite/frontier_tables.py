@@ -16,7 +16,7 @@ from quadloom.model.link import Discovery
 from quadloom.model.outcome import READ_OUTCOMES
 from quadloom.model.url import site_of
 from quadloom.stores.frontier.host_table import HostState, QueuedUrl
-from quadloom.stores.frontier.policy import RANK_SQL, Order, UrlPast, UrlState, rank
+from quadloom.stores.frontier.policy import GUIDED, RANK_SQL, Order, UrlPast, UrlState, rank
 from quadloom.stores.frontier.tables import (
     HOST_COLUMNS,
     URL_COLUMNS,
@@ -88,6 +88,13 @@ class SqliteHosts:
                 for h in hosts
             ],
         )
+
+    def move_clocks(self, seconds: float) -> None:
+        """Of all hosts that have one."""
+        moved = ", ".join(
+            f"{name}=iif({name} > 0, {name} + ?1, 0)" for name in ("next_at", "blocked_until", "ready_at")
+        )
+        self._database.execute(f"UPDATE host SET {moved}", (seconds,))
 
     def clamp_clocks(self, next_at: float, blocked_until: float) -> int:
         return self._database.execute(
@@ -233,6 +240,13 @@ class SqliteFrontierValues:
         self._database.execute("INSERT OR REPLACE INTO frontier_value VALUES(?,?)", (name, value))
 
 
+_QUEUED_URLS = (
+    "SELECT q.priority, q.first, q.second, q.fingerprint, u.href, ifnull(u.key, u.href), u.depth, u.score, "
+    "u.kind, u.attempt, u.etag, u.last_modified, u.visits > 0, u.via, u.anchor "
+    "FROM queue q CROSS JOIN url u ON u.host_id = q.host_id AND u.fingerprint = q.fingerprint"
+)
+
+
 class SqliteQueue:
     """See `quadloom.stores.frontier.tables.UrlQueue`. The counts of URLs by state are also in memory."""
 
@@ -249,6 +263,19 @@ class SqliteQueue:
     def reload(self) -> None:
         stored = self._values.get("counts")
         self._counts = list(array("q", stored)) if stored else [0] * len(UrlState)
+        self.read_first_due()
+
+    def move_due(self, seconds: float) -> None:
+        """The time of every visit that waits for one."""
+        self._database.execute(f"UPDATE url SET due=due+? WHERE state={int(UrlState.WAITING)}", (seconds,))
+        self._database.execute("UPDATE later SET due=due+?", (seconds,))
+        self.read_first_due()
+
+    def clamp_due(self, latest: float) -> None:
+        """Bring visits that wait for a later time forward to this one."""
+        late = "SELECT host_id, fingerprint FROM later WHERE due > ?1"
+        self._database.execute(f"UPDATE url SET due=?1 WHERE (host_id, fingerprint) IN ({late})", (latest,))
+        self._database.execute("UPDATE later SET due=?1 WHERE due > ?1", (latest,))
         self.read_first_due()
 
     def read_first_due(self) -> None:
@@ -285,11 +312,20 @@ class SqliteQueue:
     def front(self, host_id: int, limit: int, priorities: Sequence[int] = ()) -> list[QueuedUrl]:
         chosen = f" AND q.priority IN ({','.join(map(str, priorities))})" if priorities else ""
         return self._database.execute(
-            "SELECT q.priority, q.first, q.second, q.fingerprint, u.href, ifnull(u.key, u.href), u.depth, u.score, "
-            "u.kind, u.attempt, u.etag, u.last_modified, u.visits > 0, u.via, u.anchor "
-            "FROM queue q CROSS JOIN url u ON u.host_id = q.host_id AND u.fingerprint = q.fingerprint "
-            f"WHERE q.host_id=?{chosen} ORDER BY q.priority, q.first, q.second, q.fingerprint LIMIT ?",
+            f"{_QUEUED_URLS} WHERE q.host_id=?{chosen} ORDER BY q.priority, q.first, q.second, q.fingerprint LIMIT ?",
             (host_id, limit),
+        ).fetchall()
+
+    def index_importance(self) -> None:
+        self._database.execute(
+            f"CREATE INDEX IF NOT EXISTS queue_importance ON queue(host_id, priority, second) WHERE {GUIDED}"
+        )
+
+    def most_important(self, host_id: int, priority: int, limit: int) -> list[QueuedUrl]:
+        return self._database.execute(
+            f"{_QUEUED_URLS} WHERE q.host_id=? AND q.priority=? AND q.{GUIDED} "
+            "ORDER BY q.second, q.fingerprint LIMIT ?",
+            (host_id, priority, limit),
         ).fetchall()
 
     def fronts(self, host_ids: Sequence[int], limit: int) -> Mapping[int, list[QueuedUrl]]:

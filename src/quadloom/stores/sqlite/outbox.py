@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -79,3 +82,9 @@ class SqliteOutbox:
     def forget_delivery(self, subscription: str) -> None:
         with self._database.transaction():
             self._database.execute("DELETE FROM delivery WHERE subscription=?", (subscription,))
+
+
+def begin_ids_after(file: Path, number: int) -> None:
+    """The first notice of a database without notices gets a higher id than this; nobody may have it open."""
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("INSERT INTO sqlite_sequence(name, seq) VALUES('notice', ?)", (number,))

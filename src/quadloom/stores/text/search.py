@@ -1,16 +1,22 @@
-"""Plans of `quadloom.stores.search.query_plan` as queries of tantivy.
+"""Plans of `quadloom.stores.search.query_plan` as queries of tantivy, over one index or over one per shard.
 
 A word's score is that of its best way and field, plus `_TIE` of the others: bm25 × weight of the field × weight of the
 way. The words' scores are added; each step of a plan that a page satisfies beyond the last adds `TIER`, more than words
 can give. The start page of a site whose name was asked for gets one too.
+
+Each index counts for itself how rare a word is. With several, the weight of a word in an index is corrected by what all
+of them have (`WordRarity`), so that scores can be compared. The average length of a field is still that of one index.
 """
 
 from __future__ import annotations
 
+import heapq
 import json
+import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 import tantivy
@@ -46,7 +52,7 @@ class TantivyVocabulary:
         # A method would keep its object alive in the cache; closures of this object do not outlive it.
         self.frequency: Callable[..., int] = lru_cache(maxsize=4096)(self._frequency)
         self.starting_with: Callable[..., list[tuple[str, int]]] = lru_cache(maxsize=256)(self._starting_with)
-        self.languages: Callable[[], tuple[str, ...]] = lru_cache(maxsize=1)(self._languages)
+        self.spoken: Callable[[], list[tuple[str, int]]] = lru_cache(maxsize=1)(self._spoken)
 
     def _frequency(self, token: str, field: WayField = "words") -> int:
         fields = self._fields if field == "words" else self._stem_fields.intersection((field,))
@@ -60,17 +66,84 @@ class TantivyVocabulary:
                 found[word] = max(count, found.get(word, 0))
         return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
 
-    def _languages(self) -> tuple[str, ...]:
-        return tuple(name for name, _ in self._searcher.terms_with_prefix("language", "", None, _LANGUAGES))
+    def languages(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.spoken())
+
+    def _spoken(self) -> list[tuple[str, int]]:
+        return list(self._searcher.terms_with_prefix("language", "", None, _LANGUAGES))
+
+
+class GatheredVocabulary:
+    """The words of several indexes as those of one. A document is in one of them only, so numbers are added."""
+
+    def __init__(self, vocabularies: Sequence[TantivyVocabulary]) -> None:
+        self._vocabularies = vocabularies
+        self.documents = sum(vocabulary.documents for vocabulary in vocabularies)
+
+    def frequency(self, token: str, field: WayField = "words") -> int:
+        return sum(vocabulary.frequency(token, field) for vocabulary in self._vocabularies)
+
+    def starting_with(self, prefix: str, limit: int, field: WayField = "words") -> list[tuple[str, int]]:
+        return _most(limit, (vocabulary.starting_with(prefix, limit, field) for vocabulary in self._vocabularies))
+
+    def languages(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in _most(_LANGUAGES, (one.spoken() for one in self._vocabularies)))
+
+
+def _most(limit: int, lists: Iterable[list[tuple[str, int]]]) -> list[tuple[str, int]]:
+    counts: Counter[str] = Counter()
+    for some in lists:
+        for word, count in some:
+            counts[word] += count
+    return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
+
+
+class SearchedIndex(Protocol):
+    """One commit of one index. `weights`: of the fields of words."""
+
+    schema: tantivy.Schema
+    searcher: tantivy.Searcher
+    vocabulary: TantivyVocabulary
+    weights: dict[str, float]
+
+
+class WordRarity:
+    """The factor that makes a word of one index as rare as it is in all of them together (inverse document frequency
+    of BM25, as tantivy computes it)."""
+
+    def __init__(self, searchers: Sequence[tantivy.Searcher]) -> None:
+        self._searchers = searchers
+        self._documents = sum(searcher.num_docs for searcher in searchers)
+        self._found: dict[tuple[str, str], int] = {}
+
+    def factor(self, searcher: tantivy.Searcher, field: str, tokens: Sequence[str]) -> float:
+        if len(self._searchers) == 1:
+            return 1.0
+        here = sum(_idf(searcher.doc_freq(field, token), searcher.num_docs) for token in tokens)
+        everywhere = sum(_idf(self._frequency(field, token), self._documents) for token in tokens)
+        return everywhere / here if here else 1.0
+
+    def _frequency(self, field: str, token: str) -> int:
+        found = self._found.get((field, token))
+        if found is None:
+            found = sum(searcher.doc_freq(field, token) for searcher in self._searchers)
+            self._found[field, token] = found
+        return found
+
+
+def _idf(found: int, documents: int) -> float:
+    return math.log(1.0 + (max(0, documents - found) + 0.5) / (found + 0.5))
 
 
 class QueryBuilder:
-    """Queries for one searcher. `weights`: of the fields of words."""
+    """Queries for one index."""
 
-    def __init__(self, schema: tantivy.Schema, searcher: tantivy.Searcher, weights: dict[str, float]) -> None:
-        self._schema = schema
-        self._searcher = searcher
-        self._weights = weights
+    def __init__(self, index: SearchedIndex, rarity: WordRarity) -> None:
+        self._schema = index.schema
+        self._searcher = index.searcher
+        self._vocabulary = index.vocabulary
+        self._weights = index.weights
+        self._rarity = rarity
         self._wishes: dict[int, tuple[Wish, Query]] = {}  # by identity: plans share most of their wishes
 
     def query(self, plan: Plan, filters: Sequence[tuple[Occur, Query]]) -> Query:
@@ -117,6 +190,9 @@ class QueryBuilder:
 
     def _ways(self, way: Way, field: str) -> list[tuple[str, Query]]:
         """By field, without fields in which nothing matches."""
+        # Of the words that one word may become, an index of one shard has few; its vocabulary remembers which.
+        if not (way.prefix or all(self._vocabulary.frequency(token, way.field) for token in way.tokens)):
+            return []
         if way.field in STEM_FIELDS:
             names: Iterable[str] = (way.field,)
         else:
@@ -124,8 +200,11 @@ class QueryBuilder:
         fields = {name: self._weights[name] for name in names if name in self._weights}
         found = []
         for name, weight in fields.items():
-            if way.prefix or all(self._searcher.doc_freq(name, token) for token in way.tokens):
+            if way.prefix:  # all matches of a beginning score the same
                 found.append((name, Query.boost_query(self._tokens(name, way), weight * way.weight)))
+            elif all(self._searcher.doc_freq(name, token) for token in way.tokens):
+                weight *= way.weight * self._rarity.factor(self._searcher, name, way.tokens)
+                found.append((name, Query.boost_query(self._tokens(name, way), weight)))
         return found
 
     def _tokens(self, field: str, way: Way) -> Query:
@@ -216,6 +295,9 @@ class QueryBuilder:
 
 
 class FoundPage(NamedTuple):
+    """`place`: of its index among those that were searched."""
+
+    place: int
     address: tantivy.DocAddress
     score: float
     tier: int = 0
@@ -229,59 +311,84 @@ class TantivyHits(msgspec.Struct, frozen=True):
     pages: list[FoundPage]
 
 
+class Scatter(Protocol):
+    """Calls a function for each number below `count`, in any order or at the same time."""
+
+    def __call__(self, ask: Callable[[int], TantivyHits], count: int) -> Iterable[TantivyHits]: ...
+
+
+def one_after_another(ask: Callable[[int], TantivyHits], count: int) -> Iterable[TantivyHits]:
+    return map(ask, range(count))
+
+
 class TantivySearch:
-    """One search: asks for the steps of its plan, and puts their pages in order."""
+    """One search: asks all indexes for the steps of its plan, and puts their pages in order."""
 
     def __init__(
         self,
-        schema: tantivy.Schema,
-        searcher: tantivy.Searcher,
-        weights: dict[str, float],
+        indexes: Sequence[SearchedIndex],
         parsed: ParsedText,
         request: SearchRequest,
+        scatter: Scatter = one_after_another,
     ) -> None:
-        self._searcher = searcher
-        self._build = QueryBuilder(schema, searcher, weights)
+        rarity = WordRarity([index.searcher for index in indexes])
+        self._searchers = [index.searcher for index in indexes]
+        self._builders = [QueryBuilder(index, rarity) for index in indexes]
         self._parsed = parsed
         self._request = request
-        self._filters = self._build.filters(parsed, request)
+        self._scatter = scatter
+        self._filters = [build.filters(parsed, request) for build in self._builders]
         self._offset = max(0, min(request.offset, MAX_HITS))
         self._limit = max(1, min(request.limit, MAX_HITS - self._offset + 1))
-        self.last_query = Query.empty_query()
+        self.last_queries = [Query.empty_query() for _ in indexes]
 
     def ask(self, plan: Plan) -> TantivyHits:
-        self.last_query = self._build.query(plan, self._filters)
         # Pages of earlier steps come first and occur here again, so some more are needed to fill the last page.
         number = self._offset + self._limit + 3 * FEW if plan.wishes else self._offset + self._limit
         order = None if plan.wishes else "fetched_at"
-        result = self._searcher.search(self.last_query, number, count=True, order_by_field=order)
-        count: int = result.count  # type: ignore[attr-defined]  # missing in the package's stubs
-        return TantivyHits(count, [FoundPage(address, float(score)) for score, address in result.hits])
+
+        def ask_one(place: int) -> TantivyHits:
+            query = self.last_queries[place] = self._builders[place].query(plan, self._filters[place])
+            result = self._searchers[place].search(query, number, count=True, order_by_field=order)
+            count: int = result.count  # type: ignore[attr-defined]  # missing in the package's stubs
+            return TantivyHits(count, [FoundPage(place, address, float(score)) for score, address in result.hits])
+
+        found = list(self._scatter(ask_one, len(self._searchers)))
+        if len(found) == 1:
+            return found[0]
+        best = heapq.nlargest(number, (page for hits in found for page in hits.pages), key=lambda page: page.score)
+        return TantivyHits(sum(hits.count for hits in found), best)
 
     def page(self, plan: SearchPlan[TantivyHits]) -> list[FoundPage]:
         """The pages that the request asks for."""
-        seen: dict[tuple[int, int], FoundPage] = {}
+        seen: dict[tuple[int, int, int], FoundPage] = {}
         for page, tiers, step in self._ranked(plan):
-            key = (page.address.segment_ord, page.address.doc)
+            key = (page.place, page.address.segment_ord, page.address.doc)
             if key not in seen:
                 seen[key] = self._scored(page, tiers, step)
         return list(seen.values())[self._offset : self._offset + self._limit]
 
     def _ranked(self, plan: SearchPlan[TantivyHits]) -> Iterator[tuple[FoundPage, int, Plan]]:
         """Each page with the number of `TIER`s that it gets."""
-        starts = None if self._request.exact else self._build.start_pages(self._parsed, self._filters)
-        if starts is not None:
-            for _, address in self._searcher.search(starts, _START_PAGES).hits:
-                yield FoundPage(address, 0.0), len(plan.steps), plan.last
+        if not self._request.exact:
+            for page in self._start_pages():
+                yield page, len(plan.steps), plan.last
         for place, (step, found) in enumerate(plan.steps):
             for page in found.pages:
                 yield page, len(plan.steps) - 1 - place, step
+
+    def _start_pages(self) -> Iterator[FoundPage]:
+        for place, build in enumerate(self._builders):
+            starts = build.start_pages(self._parsed, self._filters[place])
+            if starts is not None:
+                for _, address in self._searchers[place].search(starts, _START_PAGES).hits:
+                    yield FoundPage(place, address, 0.0)
 
     def _scored(self, page: FoundPage, tiers: int, step: Plan) -> FoundPage:
         score = page.score + tiers * TIER
         if not self._request.explain:
             return page._replace(score=score, tier=tiers)
-        parts = self._build.explain(step, page.address)
+        parts = self._builders[page.place].explain(step, page.address)
         if tiers:
             what = "most words" if step.partial else "all words"
             parts += (ScorePart(f"better than {tiers} more generous steps: {what}", tiers * TIER),)

@@ -1,8 +1,8 @@
 """Sitemaps as RDF: which pages a site has, when they changed, and what they say of them (images, news, languages).
 
 Statements: `<sitemap> dcterms:hasPart <page>`, `<page> dcterms:modified …`, and of the extensions titles and
-pictures. Links carry the kind `sitemap`, and dates go to the scheduler. Priorities and change frequencies are not
-stated: sites set them to please search engines, and they say nothing about the page.
+pictures. Links carry the kind `sitemap`; dates and change frequencies go to the scheduler, which checks whether they
+are true. Priorities are ignored: sites set them to please search engines, and they say nothing about the page.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal
 
 from lxml import etree
 
-from quadloom.model.link import Link
+from quadloom.model.link import Link, stated_rhythm
 from quadloom.settings import LimitSettings
 from quadloom.syntaxes.feeds.writing import DC, DCTERMS, DEPICTION, parse_date
 from quadloom.syntaxes.feeds.xml import text_of, tolerant_root
@@ -100,7 +100,7 @@ def _streamed(context: Context, wanted: str) -> Iterator[etree._Element]:
 
 
 def _read_page(context: Context, element: etree._Element, sitemap: str, resolver: ReferenceResolver) -> bool:
-    location = lastmod = ""
+    location = lastmod = frequency = ""
     extensions: list[tuple[str, etree._Element]] = []
     for child in element:
         name = local_name(child.tag)
@@ -108,6 +108,8 @@ def _read_page(context: Context, element: etree._Element, sitemap: str, resolver
             location = text_of(child)
         elif name == "lastmod":
             lastmod = text_of(child)
+        elif name == "changefreq":
+            frequency = text_of(child)
         elif name in ("image", "news", "video", "link") and len(extensions) < _MAX_EXTENSIONS:
             extensions.append((name, child))
     target = resolver(location) if location else None
@@ -118,6 +120,8 @@ def _read_page(context: Context, element: etree._Element, sitemap: str, resolver
     context.links.append(Link(target, context.url, "sitemap"))
     if lastmod:
         _state_date(context, page, target, lastmod)
+    if rhythm := stated_rhythm(frequency):
+        context.facts.rhythms.append((target, rhythm))
     for name, extension in extensions:
         _read_extension(context, page, name, extension, resolver)
     return True

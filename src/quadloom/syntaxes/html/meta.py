@@ -14,8 +14,9 @@ import re
 from collections.abc import Iterable
 
 import msgspec
-from selectolax.lexbor import LexborNode
 
+from quadloom.model.link import stated_rhythm
+from quadloom.syntaxes.html.elements import Elements
 from quadloom.syntaxes.html.links import read_refresh
 from quadloom.syntaxes.iri import ReferenceResolver
 from quadloom.syntaxes.registry import Context
@@ -27,6 +28,8 @@ OWN = "urn:quadloom:meta:"  # names without a vocabulary of their own: <urn:quad
 
 MAX_METAS = 500
 MAX_VALUE = 4000  # characters of one value
+
+_META = ("content", "name", "property", "http-equiv")
 
 _NAMES = {
     "author": f"<{DCTERMS}creator>",
@@ -65,22 +68,22 @@ def read_head(context: Context, resolver: ReferenceResolver) -> None:
     """Facts of the head: title, description, language, what robots may do, and a redirect by `<meta>`."""
     facts = context.facts
     _read_language(context)
-    for title in context.elements("title")[:8]:
-        if not _in_drawing(title):
-            facts.title = " ".join(title.text().split())[:MAX_VALUE]
+    elements = context.all_elements
+    drawings = elements.named("svg")
+    for title in elements.named("title")[:8]:
+        if not drawings or title < drawings[0] or not _in_drawing(elements, title):
+            facts.title = " ".join(elements.text(title).split())[:MAX_VALUE]
             break
     metas = facts.metas
     refresh = ""
-    for node in context.elements("meta")[:MAX_METAS]:
-        attributes = node.attributes
-        content = attributes.get("content")
+    for content, name, other, equivalent in elements.values(elements.named("meta")[:MAX_METAS], _META):
         if not content:
             continue
-        name = attributes.get("name") or attributes.get("property")
+        name = name or other
         if name:
             metas.append((name.strip().lower(), content))
         else:
-            equivalent = (attributes.get("http-equiv") or "").lower()
+            equivalent = (equivalent or "").lower()
             if equivalent == "refresh":
                 refresh = content
             elif equivalent == "content-language" and not facts.language:
@@ -89,6 +92,8 @@ def read_head(context: Context, resolver: ReferenceResolver) -> None:
     facts.title = facts.title or " ".join(by_name.get("og:title", "").split())[:MAX_VALUE]
     described = by_name.get("description") or by_name.get("og:description") or by_name.get("twitter:description") or ""
     facts.description = " ".join(described.split())[:MAX_VALUE]
+    if rhythm := stated_rhythm(by_name.get("revisit-after", "")):
+        facts.rhythms.append((context.url, rhythm))
     read_robots(context)
     if refresh:
         read_refresh(context, refresh, resolver)
@@ -133,9 +138,8 @@ def read_meta(context: Context) -> None:
 
 
 def _read_language(context: Context) -> None:
-    node = context.tree.root
-    if node is not None:
-        attributes = node.attributes
+    if len(context.all_elements):
+        attributes = context.all_elements.attributes(0)
         context.facts.language = _language(attributes.get("lang") or attributes.get("xml:lang") or "")
 
 
@@ -145,13 +149,13 @@ def _language(text: str) -> str:
     return tag if _TAG.match(tag) else ""
 
 
-def _in_drawing(node: LexborNode) -> bool:
+def _in_drawing(elements: Elements, title: int) -> bool:
     """Whether a `<title>` names a part of an inline SVG instead of the page."""
-    at = node.parent
-    while at is not None:
-        if at.tag == "svg":
+    at = elements.parent(title)
+    while at >= 0:
+        if elements.tag(at) == "svg":
             return True
-        at = at.parent
+        at = elements.parent(at)
     return False
 
 

@@ -39,8 +39,8 @@ def read(context: Context) -> None:
 
 
 def _base(context: Context) -> str:
-    for node in context.elements("base"):
-        href = node.attrs.get("href")
+    elements = context.all_elements
+    for (href,) in elements.values(elements.named("base"), ("href",)):
         if href is not None:  # the first with an href counts, even a broken one
             return resolve(href.strip(), context.url) or context.url
     return context.url

@@ -9,12 +9,13 @@ from __future__ import annotations
 import html
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from heapq import merge
 from typing import NamedTuple
 
 import re2
-from selectolax.lexbor import LexborNode
+
+from quadloom.syntaxes.html.elements import Elements
 
 _ATTRIBUTES = rb"((?:[^>\"']++|\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z))*+)(?:>|\Z)"
 _TAG = re.compile(rb"<([A-Za-z][^\s/>]*+)" + _ATTRIBUTES)
@@ -29,6 +30,8 @@ _LOOK_AHEAD = 200
 _TAGS_BEFORE = 3
 _BEFORE_NAME = frozenset(b"\t\n\v\f\r \"'/")
 _AFTER_NAME = b"\t\n\v\f\r =/>"  # or nothing
+_BEFORE_WORD = frozenset(b"\t\n\f\r \"'=:/#")
+_AFTER_WORD = b"\t\n\f\r \"'>"
 _NOWHERE = (sys.maxsize - 1, sys.maxsize)
 
 
@@ -39,20 +42,58 @@ class StartTag(NamedTuple):
     end: int
 
 
-def tags_of(source: bytes, nodes: Iterable[LexborNode], attributes: frozenset[str]) -> dict[int, StartTag]:
-    """The tag of each node, by the node's `mem_id`. `nodes` are all elements that have one of the attributes, in
-    document order. A node that no tag explains is left out."""
-    elements = {node.mem_id: node for node in nodes}
-    names = [node.tag for node in elements.values()]
+def tags_of(source: bytes, elements: Elements, numbers: list[int], attributes: frozenset[str]) -> dict[int, StartTag]:
+    """The tag of each element, by its number. `numbers` are all elements that have one of the attributes, in document
+    order. An element that no tag explains is left out."""
+    names = [elements.tag(number) for number in numbers]
     # What is commented out or in a script seldom looks like one of the tags: then there are as many as elements.
     tags = list(_tags(source, attributes, iter((_NOWHERE,))))
     if [tag[1].decode("latin-1").lower() for tag in tags] == names:
-        return {number: StartTag(*tag.span()) for number, tag in zip(elements, tags, strict=True)}
-    return _compared(elements, list(_tags(source, attributes, _hidden(source))), attributes)
+        return {number: StartTag(*tag.span()) for number, tag in zip(numbers, tags, strict=True)}
+    return _compared(elements, numbers, list(_tags(source, attributes, _hidden(source))), attributes)
+
+
+def attribute_places(source: bytes, attribute: str, value: str) -> list[int]:
+    """Where this attribute is written with this value between double quotes. One in a comment, a script or a text is
+    among them: compare their number with that of the elements."""
+    wanted = f'{attribute}="{value}"'.encode("utf-8", "replace")
+    found: list[int] = []
+    at = source.find(wanted)
+    while at > 0:
+        if source[at - 1] in _BEFORE_NAME:
+            found.append(at)
+        at = source.find(wanted, at + len(wanted))
+    return found
+
+
+def tag_around(source: bytes, place: int) -> StartTag | None:
+    """The start tag that holds this place."""
+    match = _tag_around(source, place, 0)
+    return StartTag(*match.span()) if match is not None else None
+
+
+def tags_naming(source: bytes, name: str, attributes: tuple[bytes, ...]) -> list[StartTag]:
+    """Tags that name this word, with or without a prefix, in one of the attributes; also those in comments."""
+    wanted = name.encode("utf-8", "replace")
+    found: list[StartTag] = []
+    at = source.find(wanted)
+    while at > 0:
+        if source[at - 1] in _BEFORE_WORD and source[at + len(wanted) : at + len(wanted) + 1] in _AFTER_WORD:
+            match = _tag_around(source, at, 0)
+            if match is not None and _is_in(source[match.start() : at], attributes):
+                found.append(StartTag(*match.span()))
+        at = source.find(wanted, at + len(wanted))
+    return found
+
+
+def _is_in(before: bytes, attributes: tuple[bytes, ...]) -> bool:
+    """Whether what follows this part of a tag is within the value of one of the attributes."""
+    name = before[: before.rfind(b"=")].rstrip()
+    return name.lower().endswith(attributes)
 
 
 def _compared(
-    elements: dict[int, LexborNode], tags: list[re.Match[bytes]], attributes: frozenset[str]
+    elements: Elements, numbers: list[int], tags: list[re.Match[bytes]], attributes: frozenset[str]
 ) -> dict[int, StartTag]:
     """As `tags_of`, if the source has other tags than the tree has elements."""
     read = [
@@ -62,11 +103,12 @@ def _compared(
     ]
     found: dict[int, StartTag] = {}
     place = 0
-    for number, node in elements.items():
-        own = {name: value or "" for name, value in node.attributes.items() if name in attributes}
+    for number in numbers:
+        own = {name: value or "" for name, value in elements.attributes(number).items() if name in attributes}
+        element_name = elements.tag(number)
         for at in range(place, min(place + _LOOK_AHEAD, len(read))):
             tag, name, values = read[at]
-            if name == node.tag and _same(values, own):
+            if name == element_name and _same(values, own):
                 found[number] = StartTag(*tag.span())
                 place = at + 1
                 break

@@ -13,35 +13,34 @@ banner does. All rules are by structure:
 
 Words of different blocks are separate, words of one block are not: `w<b>or</b>d` is one word, `<h1>a</h1>b` are two.
 
-The work is lexbor's: elements within a line are unwrapped, excluded ones unlinked, and the text nodes that then touch
-each other merged (.1 µs a node), so that one native call returns the blocks. This changes the tree: it runs when all
-syntaxes have read it.
+The rules are here; `quadloom.syntaxes.html.elements` counts and collects the text. This may change the tree: it runs
+when all syntaxes have read it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import islice
-
-from selectolax.lexbor import LexborNode
 
 from quadloom.model.link import Link
 from quadloom.model.url import resolve
-from quadloom.syntaxes.html.tree import tag_ids
-from quadloom.syntaxes.registry import Context, Nodes
+from quadloom.syntaxes.html.element_nodes import BORDER, folded_parts
+from quadloom.syntaxes.html.elements import BELOW, BESIDE, Elements, TextView, Values
+from quadloom.syntaxes.registry import Context
 
 ENOUGH = 140  # characters; less than a short paragraph is no main text
 ENOUGH_IN_MAIN = 25  # in an element that the page itself calls its main part: more than "Loading, please wait"
 MAX_FIELD = 20_000  # characters of headings, of texts of links and of images
 
-_BORDER = "\0"  # between blocks; no HTML text can hold it
 _NEVER = ("script", "style", "noscript", "svg", "iframe", "object", "select", "template")
 _IN_MAIN = ("nav", "dialog", "menu", "button")
 _ASIDE = (*_IN_MAIN, "footer", "aside", "form")
 _ROLE_NAMES = "navigation search dialog alert alertdialog menu menubar toolbar banner"
 _ROLES_IN_MAIN = frozenset(_ROLE_NAMES.split())
 _ROLES = _ROLES_IN_MAIN | {"contentinfo", "complementary"}
+_HIDING = ("role", "hidden", "aria-hidden")
 _NOISE = re.compile(
     r"(?:^|[\s_-])(?:nav|navbar|navigation|menu|breadcrumbs?|cookies?|consent|banner|advert\w*|ads?|promo|sponsor\w*|sidebar"
     r"|footer|masthead|share|sharing|social|newsletter|popup|modal|pagination|pager|skip-?link|related|toolbar)(?:$|[\s_-])",
@@ -53,41 +52,41 @@ _INLINE_NAMES = (
     "span strike strong sub sup time tt u var wbr"
 )
 _INLINE = tuple(_INLINE_NAMES.split())
-_MAIN_SIGNS = (b'role="main', b"role=main", b"role='main", b"role =")
+_LINE = frozenset(_INLINE)
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _CONTAINERS = ("div", "section", "ul", "table")
-_ENTRIES = frozenset(tag_ids("li dt dd td th tr tbody thead tfoot"))
+_ENTRIES = frozenset(("li", "dt", "dd", "td", "th", "tr", "tbody", "thead", "tfoot"))
 _HIGHEST_COLUMN = 12  # elements between the heading and its column
-_LINE = frozenset(tag_ids(_INLINE_NAMES))
 
 
 def read_text(context: Context) -> None:
-    """The page's text, its headings, and the texts of links and images in its main part. Changes the tree."""
-    limit = context.settings.limits.text_chars
-    nodes = context.nodes
-    root = _main(context)
-    if root is not None:
-        _empty(nodes, (*_NEVER, *_IN_MAIN))
-        _empty_by_role(context, root, _ROLES_IN_MAIN)
-        length, facts = _state(context, nodes, root, limit), context.facts
+    """The page's text, its headings, and the texts of links and images in its main part. May change the tree."""
+    elements = context.all_elements
+    body = next((number for number in elements.named("body") if elements.parent(number) == 0), -1)
+    marked = _marked(elements)
+    root = _main(elements, marked)
+    if root >= 0:
+        view = elements.view(root)
+        _leave_out(elements, view, (*_NEVER, *_IN_MAIN))
+        _leave_out_by_role(marked, view, root, _ROLES_IN_MAIN)
+        length, facts = _state(context, view, root), context.facts
         # A single article may also be a short part of a page; who writes <main> means it.
         if length >= ENOUGH or (
-            root.tag != "article" and (length >= ENOUGH_IN_MAIN or facts.headings or facts.link_texts)
+            elements.tag(root) != "article" and (length >= ENOUGH_IN_MAIN or facts.headings or facts.link_texts)
         ):
             return
-        nodes = context.reparsed()
-    body = nodes.tree.body
-    if body is None:
+    if body < 0:
         return
-    _empty(nodes, (*_NEVER, *_ASIDE))
-    _empty_headers(nodes)
-    _empty_by_role(context, body, _ROLES)
-    _empty_by_class(nodes)
-    _empty_menus(nodes, body, context.link_texts)
-    if _state(context, nodes, body, limit) < ENOUGH:
-        nodes = context.reparsed()
-        _empty(nodes, _NEVER)
-        _state(context, nodes, nodes.tree.body or body, limit)
+    view = elements.view(body)
+    _leave_out(elements, view, (*_NEVER, *_ASIDE))
+    _leave_out_headers(elements, view)
+    _leave_out_by_role(marked, view, body, _ROLES)
+    _leave_out_by_class(elements, view)
+    _leave_out_menus(elements, view, body, context.link_texts)
+    if _state(context, view, body) < ENOUGH:
+        view = elements.view(body)
+        _leave_out(elements, view, _NEVER)
+        _state(context, view, body)
 
 
 def fold(text: str) -> str:
@@ -97,211 +96,173 @@ def fold(text: str) -> str:
     return " ".join((text.replace("\u200b", " ") if "\u200b" in text else text).split())
 
 
-def _main(context: Context) -> LexborNode | None:
-    """The element that the page itself calls its main part."""
-    mains = context.elements("main")
-    if not mains and any(sign in context.utf8 for sign in _MAIN_SIGNS):
-        mains = context.tree.css("[role=main]")
+_Marked = list[tuple[int, Values]]
+
+
+def _marked(elements: Elements) -> _Marked:
+    """Elements with a role or hidden, with the values of these attributes."""
+    numbers = elements.having(_HIDING)
+    return list(zip(numbers, elements.values(numbers, _HIDING), strict=True))
+
+
+def _main(elements: Elements, marked: _Marked) -> int:
+    """The element that the page itself calls its main part; -1 if there is none."""
+    mains = elements.named("main") or [number for number, (role, _, _) in marked if role == "main"]
     if mains:
         return mains[0]
-    articles = context.elements("article")
-    return articles[0] if len(articles) == 1 else None
+    articles = elements.named("article")
+    return articles[0] if len(articles) == 1 else -1
 
 
-def _state(context: Context, nodes: Nodes, root: LexborNode, limit: int) -> int:
-    """Set the texts of what is left below `root`; returns the length of its body. Unwraps all inline elements."""
-    facts = context.facts
-    places = _Places(nodes, root)
-    links = zip(nodes.named("a"), context.link_texts, strict=False)
-    facts.link_texts = _joined([text for node, text in links if text and places.of(node) == _BELOW])
-    images = [node for node in nodes.named("img") if places.of(node) == _BELOW]
-    facts.image_texts = _joined([node.attributes.get("alt") or "" for node in images])
-    headings = [(name, node, places.of(node)) for name in _HEADINGS for node in nodes.named(name)]
+def _state(context: Context, view: TextView, root: int) -> int:
+    """Set the texts of what is left below `root`; returns the length of its body."""
+    elements, facts = context.all_elements, context.facts
+    limit = context.settings.limits.text_chars
+    place = view.place
+    links = zip(elements.named("a"), context.link_texts, strict=False)
+    facts.link_texts = _joined([text for number, text in links if text and place(number) == BELOW])
+    images = [number for number in elements.named("img") if place(number) == BELOW]
+    facts.image_texts = _joined([alternative or "" for (alternative,) in elements.values(images, ("alt",))])
+    headings = [(name, number, place(number)) for name in _HEADINGS for number in elements.named(name)]
     # A first heading outside of the main part is the page's all the same.
-    above = [fold(node.text_lexbor() or "") for name, node, place in headings if place == _BESIDE and name == "h1"]
-    facts.headings = _joined([*above, *(node.text_lexbor() or "" for _, node, place in headings if place == _BELOW)])
-    for name in _INLINE:
-        for node in nodes.named(name):
-            node.unwrap(True)  # and delete it if it is empty, since it would keep two texts apart
-    for node in nodes.named("-comment"):
-        node.decompose(False)
-    root.merge_text_nodes()
-    blocks = _folded(root.text(separator=_BORDER, skip_empty=True))
-    facts.text = "\n".join([*filter(None, above), *blocks])[:limit]
+    above = [fold(view.text(number)) for name, number, where in headings if where == BESIDE and name == "h1"]
+    facts.headings = _joined([*above, *(view.text(number) for _, number, where in headings if where == BELOW)])
+    facts.text = "\n".join(filter(None, [*above, view.blocks(_INLINE)]))[:limit]
     return len(facts.text)
 
 
-_BELOW, _BESIDE, _LEFT_OUT = 1, 2, 3
-
-
-class _Places:
-    """Where nodes stand: below the main part, elsewhere in the page, or in what was left out."""
-
-    __slots__ = ("_known",)
-
-    def __init__(self, nodes: Nodes, root: LexborNode) -> None:
-        self._known = {nodes.top: _BESIDE, root.mem_id: _BELOW}
-
-    def of(self, node: LexborNode) -> int:
-        known = self._known
-        path: list[int] = []
-        place = _LEFT_OUT
-        at = node.parent
-        while at is not None:
-            number = at.mem_id
-            found = known.get(number)
-            if found is not None:
-                place = found
-                break
-            path.append(number)
-            at = at.parent
-        for number in path:
-            known[number] = place
-        return place
-
-
 def _joined(texts: Iterable[str]) -> str:
-    return "\n".join(_folded(_BORDER.join(texts)))[:MAX_FIELD]
+    return "\n".join(folded_parts(BORDER.join(texts)))[:MAX_FIELD]
 
 
-def _folded(text: str) -> list[str]:
-    """What `fold` makes of the parts between borders, without empty ones."""
-    parts = []
-    for part in text.replace("\n", " ").replace("\u200b", " ").split(_BORDER):  # at once: a page has hundreds of parts
-        part = " ".join(part.split()) if "  " in part or not part.isprintable() else part.strip(" ")
-        if part:
-            parts.append(part)
-    return parts
-
-
-def _empty(nodes: Nodes, names: Iterable[str]) -> None:
+def _leave_out(elements: Elements, view: TextView, names: Iterable[str]) -> None:
     """Leave out the contents of all elements with these names."""
     for name in names:
-        for node in nodes.named(name):
-            _empty_node(node)
+        view.leave_out(elements.named(name))
 
 
-def _empty_node(node: LexborNode) -> None:
-    """The element itself stays, so that it keeps the texts on both its sides apart. Nothing is freed."""
-    while (child := node.child) is not None:
-        child.decompose(False)
-
-
-def _empty_headers(nodes: Nodes) -> None:
+def _leave_out_headers(elements: Elements, view: TextView) -> None:
     """Headers without a heading: those of the site, not of the page."""
-    headers = nodes.named("header")
+    headers = elements.named("header")
     if not headers:
         return
     titled: set[int] = set()
-    for name in ("h1", "h2"):
-        for node in nodes.named(name):
-            at = node.parent
-            while at is not None and at.mem_id not in titled:
-                titled.add(at.mem_id)
-                at = at.parent
-    for node in headers:
-        if node.mem_id not in titled:
-            _empty_node(node)
+    for heading in elements.named("h1") + elements.named("h2"):
+        at = view.parent(heading)
+        while at >= 0 and at not in titled:
+            titled.add(at)
+            at = view.parent(at)
+    view.leave_out([number for number in headers if number not in titled])
 
 
-def _empty_by_role(context: Context, root: LexborNode, roles: frozenset[str]) -> None:
+def _leave_out_by_role(marked: _Marked, view: TextView, root: int, roles: frozenset[str]) -> None:
     """Elements that are hidden, or that ARIA calls something other than content."""
-    source = context.utf8
-    wanted = [selector for sign, selector in _ROLE_SELECTORS if sign in source]
-    if not wanted:
-        return
-    for node in root.css(",".join(wanted)):
-        attributes = node.attributes
-        role = attributes.get("role")
-        if role is None or role.lower() in roles or "hidden" in attributes:
-            _empty_node(node)
+    found = []
+    for number, (role, hidden, aria) in marked:
+        if role is None:
+            counts = hidden is not None or aria == "true"
+        else:
+            counts = hidden is not None or role.lower() in roles
+        if counts and (number == root or view.place(number) == BELOW):
+            found.append(number)
+    view.leave_out(found)
 
 
-_ROLE_SELECTORS = ((b"role=", "[role]"), (b"hidden", "[hidden],[aria-hidden=true]"))
-
-
-def _empty_by_class(nodes: Nodes) -> None:
+def _leave_out_by_class(elements: Elements, view: TextView) -> None:
     for name in _CONTAINERS:
-        for node in nodes.named(name):
-            attributes = node.attributes
-            if attributes and _NOISE.search(f"{attributes.get('class') or ''} {attributes.get('id') or ''}"):
-                _empty_node(node)
+        numbers = elements.named(name)
+        rows = elements.values(numbers, ("class", "id"))
+        view.leave_out([number for number, row in zip(numbers, rows, strict=True) if _is_noise(*row)])
+
+
+@lru_cache(maxsize=8192)  # the pages of a site share their classes
+def _is_noise(classes: str | None, name: str | None) -> bool:
+    return (classes is not None or name is not None) and _NOISE.search(f"{classes or ''} {name or ''}") is not None
 
 
 class _LinkList:
     """A block that holds links: an enumeration or a table, or the element around the links themselves."""
 
-    __slots__ = ("before_heading", "linked", "node", "size")
+    __slots__ = ("before_heading", "linked", "number", "size")
 
-    def __init__(self, node: LexborNode, before_heading: bool) -> None:
-        self.node = node
+    def __init__(self, number: int, before_heading: bool) -> None:
+        self.number = number
         self.linked = 0  # characters of its links
         self.size = 0  # and of all its text
         self.before_heading = before_heading
 
 
-def _empty_menus(nodes: Nodes, body: LexborNode, texts: list[str]) -> None:
+def _leave_out_menus(elements: Elements, view: TextView, body: int, texts: list[str]) -> None:
     """Leave out lists of links that are not content."""
-    lists = [one for one in _link_lists(nodes, body, texts) if one.linked * 2 > one.size]
+    lists = [one for one in _link_lists(elements, view, body, texts) if one.linked * 2 > one.size]
     if not lists:
         return
-    whole = len(body.text_lexbor() or "")
+    whole = view.size(body)
     prose = whole - sum(one.size for one in lists)
-    column = _column(nodes, body, whole)
-    places = _Places(nodes, column) if column is not None else None
+    column = _column(elements, view, body, whole)
+    menus = []
     for one in lists:
         if one.before_heading:
             content = False
-        elif places is not None:
-            content = places.of(one.node) == _BELOW
+        elif column >= 0:
+            content = _is_below(view, one.number, column)
         else:
             content = one.linked * 2 > prose
         if not content:
-            _empty_node(one.node)
+            menus.append(one.number)
+    view.leave_out(menus)
 
 
-def _link_lists(nodes: Nodes, body: LexborNode, texts: list[str]) -> list[_LinkList]:
+def _link_lists(elements: Elements, view: TextView, body: int, texts: list[str]) -> list[_LinkList]:
     found: dict[int, _LinkList] = {}
-    around: dict[int, LexborNode] = {}  # parent of a link -> the block that it belongs to
-    places = _Places(nodes, body)
-    for number, (node, text) in enumerate(zip(nodes.named("a"), texts, strict=False)):
-        parent = node.parent
-        if parent is None:
+    around: dict[int, int] = {}  # parent of a link -> the block that it belongs to
+    headings = elements.named("h1")
+    first_heading = headings[0] if headings else -1
+    for number, text in zip(elements.named("a"), texts, strict=False):
+        parent = view.parent(number)
+        if parent < 0 or view.place(number) != BELOW:
             continue
-        block = around.get(parent.mem_id)
+        block = around.get(parent)
         if block is None:
-            block = around[parent.mem_id] = _block(parent)
-        known = found.get(block.mem_id)
+            block = around[parent] = _block(elements, view, parent)
+        known = found.get(block)
         if known is None:
-            known = found[block.mem_id] = _LinkList(block, number < nodes.links_before_heading)
-        known.linked += len(text or node.text_lexbor() or "")
-    alive = [one for one in found.values() if one.node.mem_id != body.mem_id and places.of(one.node) == _BELOW]
-    for one in alive:
-        one.size = len(one.node.text_lexbor() or "")
-    return alive
+            known = found[block] = _LinkList(block, number < first_heading)
+        known.linked += len(text) or view.size(number)
+    lists = [one for one in found.values() if one.number != body and view.place(one.number) == BELOW]
+    for one in lists:
+        one.size = view.size(one.number)
+    return lists
 
 
-def _block(node: LexborNode) -> LexborNode:
+def _block(elements: Elements, view: TextView, number: int) -> int:
     """The enumeration or table of which this is an entry; else the block that it is or stands in."""
-    at = node
-    while at.tag_id in _LINE and (outer := at.parent) is not None:
+    at = number
+    while elements.tag(at) in _LINE and (outer := view.parent(at)) >= 0:
         at = outer
-    while at.tag_id in _ENTRIES and (outer := at.parent) is not None:
+    while elements.tag(at) in _ENTRIES and (outer := view.parent(at)) >= 0:
         at = outer
     return at
 
 
-def _column(nodes: Nodes, body: LexborNode, whole: int) -> LexborNode | None:
-    """The element, smaller than the body, that holds the first heading and most of the text."""
-    headings = nodes.named("h1")
-    at = headings[0].parent if headings else None
+def _column(elements: Elements, view: TextView, body: int, whole: int) -> int:
+    """The element, smaller than the body, that holds the first heading and most of the text; -1 if there is none."""
+    headings = elements.named("h1")
+    at = view.parent(headings[0]) if headings else -1
     for _ in range(_HIGHEST_COLUMN):
-        if at is None or at.mem_id == body.mem_id:
+        if at < 0 or at == body:
             break
-        if len(at.text_lexbor() or "") * 2 > whole:
+        if view.size(at) * 2 > whole:
             return at
-        at = at.parent
-    return None
+        at = view.parent(at)
+    return -1
+
+
+def _is_below(view: TextView, number: int, outer: int) -> bool:
+    at = view.parent(number)
+    while at > outer:
+        at = view.parent(at)
+    return at == outer
 
 
 _SCHEMES = ("http://", "https://")

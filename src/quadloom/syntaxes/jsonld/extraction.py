@@ -83,18 +83,21 @@ def read(context: Context) -> None:
 
 def read_scripts(context: Context) -> None:
     """JSON-LD in the scripts of a page, each a document of its own."""
-    nodes = [node for node in context.elements("script") if is_jsonld_type(node.attributes.get("type") or "")]
-    if not nodes:
+    elements = context.all_elements
+    scripts = elements.named("script")
+    types = elements.values(scripts, ("type",))
+    blocks = [script for script, (media_type,) in zip(scripts, types, strict=True) if is_jsonld_type(media_type or "")]
+    if not blocks:
         return
     lines: list[int] = []
 
     def line_of(number: int) -> int:
         # To find the scripts in the source costs as much as reading them (70 µs), and few pages have a defect.
         if not lines:
-            lines.extend(_script_lines(context, len(nodes)))
+            lines.extend(_script_lines(context, len(blocks)))
         return lines[number]
 
-    texts = [node.text() for node in nodes]
+    texts = map(elements.text, blocks)
     context.findings += write(texts, context.base, context.sink, line_of=line_of, loader=context_loader(context))
 
 

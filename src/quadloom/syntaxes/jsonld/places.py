@@ -1,12 +1,17 @@
-"""Where in the source the statements of JSON-LD are: JSON read with its places, and walked again by the fast path.
+"""Where in the source the statements of JSON-LD are.
 
-The walk gives every node object the subject it has in the statements. Documents that need the complete path have no
-such walk; there an object is found by what it says.
+Most keys and types that a finding is about occur once, and a search finds them (`_OnlyPlaces`). Otherwise the JSON is
+read again with its places, and walked by the fast path, which gives every node object the subject it has in the
+statements. Documents that need the complete path have no such walk; there an object is found by what it says.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import islice
+from json import dumps
 from json.decoder import scanstring  # type: ignore[attr-defined]  # not in its stubs
 from typing import NamedTuple
 
@@ -15,7 +20,7 @@ from quadloom.syntaxes.jsonld.context import ContextProcessor
 from quadloom.syntaxes.jsonld.expand import expand_document
 from quadloom.syntaxes.jsonld.extraction import CONTEXTS, context_loader
 from quadloom.syntaxes.jsonld.fast import FastWalk, NotSimple
-from quadloom.syntaxes.jsonld.json import MAX_DEPTH, Json
+from quadloom.syntaxes.jsonld.json import MAX_DEPTH, Json, is_jsonld_type
 from quadloom.syntaxes.jsonld.loader import ContextLoader
 from quadloom.syntaxes.jsonld.rdf import RdfWriter
 from quadloom.syntaxes.jsonld.terms import ActiveContext
@@ -23,6 +28,7 @@ from quadloom.syntaxes.places import PlaceKind, SourcePlace
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.sink import Sink
 
+_MOST_COMPARED = 50  # places of one key
 _SCALAR = re.compile(r"[^\s,\]}]+")
 _SCRIPT_END = re.compile(rb"</script", re.IGNORECASE)
 
@@ -47,10 +53,120 @@ class _Object(NamedTuple):
     members: list[_Member]
 
 
+class MemberText(NamedTuple):
+    """A text in JSON-LD. `type`: of the object that has it, as it is written; empty if it has none."""
+
+    type: str
+    key: str
+    text: str
+    place: SourcePlace
+
+
 class JsonldPlaces:
     """Places of statements. `blanks`: how many blank nodes the page had before its JSON-LD."""
 
     def __init__(self, context: Context, blanks: int) -> None:
+        self._context = context
+        self._blanks = blanks
+        self._blocks = _blocks(context)
+        self._only = _OnlyPlaces(context.utf8, self._blocks)
+        self._traced: _TracedPlaces | None = None
+
+    def texts(self, wanted: Callable[[str, str], bool], most: int) -> list[MemberText]:
+        """Texts of the page's JSON-LD, by key and text, with the type of their object; the first `most`."""
+        return list(islice(self._all_traced().texts(wanted), most))
+
+    def find(self, subject: str, predicate: str, value: str, kind: PlaceKind) -> SourcePlace | None:
+        place = self._only.find(predicate, value, kind)
+        if place is not None:
+            return place
+        return self._all_traced().find(subject, predicate, value, kind)
+
+    def _all_traced(self) -> _TracedPlaces:
+        if self._traced is None:
+            self._traced = _TracedPlaces(self._context, self._blanks, self._blocks)
+        return self._traced
+
+
+class _OnlyPlaces:
+    """Places of what the page's JSON-LD has once. None = it has it more than once, or not in so many words."""
+
+    def __init__(self, source: bytes, blocks: list[tuple[int, int]]) -> None:
+        self._source = source
+        self._blocks = blocks
+        self._found: dict[re.Pattern[bytes], list[re.Match[bytes]]] = {}
+        contexts = [source[at : at + 1] for start, end in blocks for at in _ends(_CONTEXT, source, start, end)]
+        self._is_plain = all(first == b'"' for first in contexts)  # others can give keys another meaning
+
+    def find(self, predicate: str, value: str, kind: PlaceKind) -> SourcePlace | None:
+        if not self._is_plain:
+            return None
+        if kind in ("item", "type"):
+            found = self._matches(_type_pattern(_local(value))) if value else []
+            return SourcePlace(found[0].start(1), found[0].end(1)) if len(found) == 1 else None
+        found = self._matches(_key_pattern(_local(predicate)))
+        if len(found) > _MOST_COMPARED:
+            return None
+        if len(found) > 1 or kind == "value":
+            found = [one for one in found if self._has(one, value)]
+        if len(found) != 1:
+            return None
+        return SourcePlace(*found[0].span(1)) if kind == "property" else SourcePlace(found[0].end(), found[0].end())
+
+    def _matches(self, pattern: re.Pattern[bytes]) -> list[re.Match[bytes]]:
+        found = self._found.get(pattern)
+        if found is None:
+            found = [one for start, end in self._blocks for one in pattern.finditer(self._source, start, end)]
+            self._found[pattern] = found
+        return found
+
+    def _has(self, key: re.Match[bytes], term: str) -> bool:
+        """Whether the value after a key is this text, number or address. Other values are not compared."""
+        at = key.end()
+        if term[0] == "<":
+            return self._source.startswith(f'"{term[1:-1]}"'.encode("utf-8", "replace"), at)
+        if term[0] != '"':
+            return False
+        quoted = term[: term.rindex('"') + 1]
+        if self._source.startswith(quoted.encode("utf-8", "replace"), at):
+            return "\\" not in quoted
+        if not quoted.isascii() and self._source.startswith(dumps(quoted[1:-1]).encode(), at):
+            return True
+        number = _NUMBER.match(self._source, at)
+        return number is not None and term[-1] == ">" and _number(quoted[1:-1]) == float(number[0])
+
+
+_CONTEXT = re.compile(rb'"@context"\s*:\s*')
+_NUMBER = re.compile(rb"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _ends(pattern: re.Pattern[bytes], source: bytes, start: int, end: int) -> list[int]:
+    return [match.end() for match in pattern.finditer(source, start, end)]
+
+
+@lru_cache(maxsize=1024)
+def _key_pattern(name: str) -> re.Pattern[bytes]:
+    return re.compile(rb'("(?:[\w.-]+:|https?:[^"\s]*[/#])?%b")\s*:\s*' % re.escape(name.encode("utf-8", "replace")))
+
+
+@lru_cache(maxsize=1024)
+def _type_pattern(name: str) -> re.Pattern[bytes]:
+    return re.compile(
+        rb'"@type"\s*:\s*("(?:[\w.-]+:|https?:[^"\s]*[/#])?%b")' % re.escape(name.encode("utf-8", "replace"))
+    )
+
+
+class _TracedPlaces:
+    """Places by the JSON's structure."""
+
+    def __init__(self, context: Context, blanks: int, blocks: list[tuple[int, int]]) -> None:
         self._source = context.utf8
         self._objects: dict[str, list[tuple[_Object, int, str]]] = {}  # by subject: object, offset of its text, text
         self._all: list[tuple[_Object, int, str]] = []
@@ -60,7 +176,7 @@ class JsonldPlaces:
         sink.skip_blanks(blanks)
         loader = context_loader(context) or ContextLoader()
         loader.start()
-        for start, end in _blocks(context):
+        for start, end in blocks:
             text = self._source[start:end].decode("utf-8", "replace")
             reader = _Reader(text)
             try:
@@ -111,6 +227,15 @@ class JsonldPlaces:
                     return self._place(entry, (part.start, part.end))
         return None
 
+    def texts(self, wanted: Callable[[str, str], bool]) -> Iterator[MemberText]:
+        for entry in self._all:
+            kind = next((str(one.value.value) for one in entry[0].members if one.key == "@type"), "")
+            for member in entry[0].members:
+                for part in member.value.parts or (member.value,):
+                    if isinstance(part.value, str) and wanted(member.key, part.value):
+                        place = self._place(entry, (part.start, part.end))
+                        yield MemberText(kind, member.key, part.value, place)
+
     def _part(self, stated: _Value, term: str) -> _Value | None:
         """The value, or the part of an array, that gave this term."""
         if stated.parts:
@@ -133,6 +258,21 @@ def _blocks(context: Context) -> list[tuple[int, int]]:
     """Byte offsets of the page's JSON-LD: its scripts, or the whole document."""
     if context.document.kind not in ("html", "xhtml"):
         return [(0, len(context.utf8))]
+    source = context.utf8
+    blocks: list[tuple[int, int]] = []
+    at = 0
+    for node in context.elements("script"):
+        if is_jsonld_type(node.attributes.get("type") or ""):
+            text = node.text().encode("utf-8", "replace")
+            start = source.find(text, at)
+            if start < 0:
+                return _searched_blocks(context)  # the parser changed it: \r, NUL, or XHTML with entities
+            at = start + len(text)
+            blocks.append((start, at))
+    return blocks
+
+
+def _searched_blocks(context: Context) -> list[tuple[int, int]]:
     blocks: list[tuple[int, int]] = []
     for start in context.positions.scripts("application/ld+json"):
         end = _SCRIPT_END.search(context.utf8, start)

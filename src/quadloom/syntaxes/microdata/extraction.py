@@ -1,9 +1,8 @@
 """HTML microdata to RDF, by the W3C note *Microdata to RDF* (second edition), `itemprop-reverse` included.
 
-Only marked elements are read: one native selector finds them in document order, and each is assigned to its nearest
-marked ancestor ("holder") by walking up to a known ancestor. A holder is an item or an element some `itemref`
-points at. The properties of an item are then its holder's list plus the lists of what it refers to, so no subtree is
-ever walked twice and a page without `itemscope` costs one selector.
+Only marked elements are read, in document order, and each is assigned to its nearest marked ancestor ("holder"). A
+holder is an item or an element some `itemref` points at. The properties of an item are then its holder's list plus the
+lists of what it refers to, so no subtree is ever walked twice.
 
 Hostile pages: everything works on explicit stacks; `itemref` can multiply properties (n items referring to n
 properties give n² statements), so the visits through it are capped; property elements inside each other repeat their
@@ -14,11 +13,11 @@ from __future__ import annotations
 
 import re
 
-import re2
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborHTMLParser
 
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.finding import Finding
+from quadloom.syntaxes.html.elements import Elements, elements_of
 from quadloom.syntaxes.html.tree import base_of, source_of
 from quadloom.syntaxes.microdata.values import REGISTRY, Expansions, Languages, resolve, value_of, vocabulary_of
 from quadloom.syntaxes.registry import Context
@@ -28,55 +27,46 @@ from quadloom.syntaxes.terms import TYPE, iri
 VISIT_LIMIT = 200_000
 NESTING_LIMIT = 32
 
-SIGN = rb"(?i)itemscope"
-_PRESENT = re2.compile(SIGN)
-_MARKED = "[itemscope],[itemprop],[itemprop-reverse]"
+_MARKED = ("itemscope", "itemprop", "itemprop-reverse")
 _NOT_IN_FRAGMENT = re.compile(r"[\x00-\x20<>\"{}|^`\\\[\]\x7f]|%(?![0-9A-Fa-f]{2})")
 
 
 def extract(body: bytes, *, url: str) -> bytes:
     """N-Triples of one page. Raises `SyntaxInvalid` if an item is, through `itemref`, a part of itself."""
     sink = Sink()
-    source = source_of(body)
-    if might_contain(source):
-        tree = LexborHTMLParser(source)
-        for finding in write(tree, sink, base=base_of(tree, url)):
-            if finding.code == "microdata-itemref-loop":
-                raise SyntaxInvalid(finding.message, code=finding.code)
+    tree = LexborHTMLParser(source_of(body))
+    for finding in write(tree, sink, base=base_of(tree, url)):
+        if finding.code == "microdata-itemref-loop":
+            raise SyntaxInvalid(finding.message, code=finding.code)
     return sink.nquads()
 
 
 def read(context: Context) -> None:
     """All items of a page."""
-    document = MarkedPage(context.tree)
+    document = MarkedPage(context.all_elements)
     if document.marks:
-        conversion = Conversion(document, context.sink, context.base, Languages(context.tree))
+        conversion = Conversion(document, context.sink, context.base, Languages(context.all_elements))
         context.findings += conversion.run()
         context.shared["microdata"] = conversion
 
 
-def might_contain(body: bytes) -> bool:
-    """Whether a page, in UTF-8, can hold microdata at all; asked before anything is parsed for it."""
-    return _PRESENT.search(body) is not None
-
-
 def write(tree: LexborHTMLParser, sink: Sink, *, base: str) -> list[Finding]:
     """Put the statements of all items of a parsed page into the sink; the page's defects come back as findings."""
-    document = MarkedPage(tree)
+    elements = elements_of(tree)
+    document = MarkedPage(elements)
     if not document.marks:
         return []
-    return Conversion(document, sink, base, Languages(tree)).run()
+    return Conversion(document, sink, base, Languages(elements)).run()
 
 
 class MarkedElement:
     """A marked element: an item, a property element, the target of an `itemref`, or several of these."""
 
-    __slots__ = ("address", "attributes", "depth", "held", "is_item", "names", "node", "reverse")
+    __slots__ = ("attributes", "depth", "held", "is_item", "names", "number", "reverse")
 
-    def __init__(self, node: LexborNode, address: int) -> None:
-        self.node = node
-        self.address = address
-        self.attributes = attributes = node.attributes
+    def __init__(self, number: int, attributes: dict[str, str | None]) -> None:
+        self.number = number
+        self.attributes = attributes
         self.is_item = "itemscope" in attributes
         self.names = (attributes.get("itemprop") or "").split()
         self.reverse = (attributes.get("itemprop-reverse") or "").split()
@@ -87,26 +77,27 @@ class MarkedElement:
 class MarkedPage:
     """The marked elements of a page in document order, each assigned to its nearest holder."""
 
-    __slots__ = ("_holders", "marks", "targets", "too_deep")
+    __slots__ = ("_holders", "elements", "marks", "targets", "too_deep")
 
-    def __init__(self, tree: LexborHTMLParser) -> None:
-        self.marks: dict[int, MarkedElement] = {}
+    def __init__(self, elements: Elements) -> None:
+        self.elements = elements
+        self.marks: list[MarkedElement] = []
         self.targets: dict[str, MarkedElement] = {}  # by id: the first element with an id that some `itemref` names
         self.too_deep = 0
         # Not in the marks themselves: holders and what they hold would refer to each other, and so keep the tree of
         # the page in memory until the garbage collector comes.
         self._holders: dict[int, MarkedElement] = {}
-        found = _marked(tree, _MARKED)
+        found = _marked(elements, _MARKED)
         items = [mark for mark in found if mark.is_item]
         if not items:
             return
         wanted = {name for item in items for name in (item.attributes.get("itemref") or "").split()}
         if wanted:
-            found = [mark for mark in _marked(tree, f"{_MARKED},[id]") if self._is_wanted(mark, wanted)]
-        above: dict[int, MarkedElement | None] = {}
-        for mark in found:
-            self._file(mark, above)
-            self.marks[mark.address] = mark
+            found = [mark for mark in _marked(elements, (*_MARKED, "id")) if self._is_wanted(mark, wanted)]
+        for mark, above in zip(found, elements.nesting([mark.number for mark in found]), strict=True):
+            if above >= 0:
+                self._file(mark, found[above])
+        self.marks = found
 
     def _is_wanted(self, mark: MarkedElement, wanted: set[str]) -> bool:
         name = mark.attributes.get("id")
@@ -115,43 +106,21 @@ class MarkedPage:
             return True
         return mark.is_item or bool(mark.names or mark.reverse)
 
-    def _file(self, mark: MarkedElement, above: dict[int, MarkedElement | None]) -> None:
-        """Find the nearest marked ancestor. `above` remembers it for every element passed, so each is passed once."""
-        passed: list[int] = []
-        parent: MarkedElement | None = None
-        current = mark.node.parent
-        while current is not None:
-            address = current.mem_id
-            if address in self.marks:
-                parent = self.marks[address]
-                break
-            if address in above:
-                parent = above[address]
-                break
-            passed.append(address)
-            current = current.parent
-        for address in passed:
-            above[address] = parent
-        if parent is None:
-            return
+    def _file(self, mark: MarkedElement, parent: MarkedElement) -> None:
+        """Assign to a holder. `parent` is the nearest marked ancestor."""
         mark.depth = parent.depth + (0 if parent.is_item else 1)
         is_target = bool(self.targets) and self.targets.get(parent.attributes.get("id") or "") is parent
-        holder = parent if parent.is_item or is_target else self._holders.get(parent.address)
+        holder = parent if parent.is_item or is_target else self._holders.get(parent.number)
         if holder is not None:
-            self._holders[mark.address] = holder
+            self._holders[mark.number] = holder
         if mark.depth > NESTING_LIMIT:
             self.too_deep += 1
         elif holder is not None:
             holder.held.append(mark)
 
 
-def _marked(tree: LexborHTMLParser, selector: str) -> list[MarkedElement]:
-    marks: dict[int, MarkedElement] = {}
-    for node in tree.css(selector):
-        address = node.mem_id
-        if address not in marks:  # a node comes once for each selector it matches
-            marks[address] = MarkedElement(node, address)
-    return list(marks.values())
+def _marked(elements: Elements, names: tuple[str, ...]) -> list[MarkedElement]:
+    return [MarkedElement(number, elements.attributes(number)) for number in elements.having(names)]
 
 
 class Conversion:
@@ -172,8 +141,8 @@ class Conversion:
         self._loops = 0
 
     def run(self) -> list[Finding]:
-        for mark in self.document.marks.values():
-            if mark.is_item and not mark.names and mark.address not in self.subjects:
+        for mark in self.document.marks:
+            if mark.is_item and not mark.names and mark.number not in self.subjects:
                 self._item(mark)
         if self.document.targets:
             self._loops += _cycles(self._parts)
@@ -185,14 +154,14 @@ class Conversion:
             item, inherited = pending.pop()
             own = [term for token in (item.attributes.get("itemtype") or "").split() if (term := iri(token))]
             kind = own[0][1:-1] if own else inherited
-            key = (item.address, kind)
+            key = (item.number, kind)
             if key in self._done or self._visits >= VISIT_LIMIT:
                 continue
             self._done.add(key)
-            if item.address in self._started:
+            if item.number in self._started:
                 # Shared by several items: an untyped one takes the vocabulary of each, so it is processed again.
                 self._visits += len(item.held)
-            self._started.add(item.address)
+            self._started.add(item.number)
             subject = self._subject(item)
             for term in own:
                 self._sink.add(subject, TYPE, term)
@@ -200,7 +169,7 @@ class Conversion:
             for element in self._properties(item):
                 self._statements(subject, vocabulary, expansions, element)
                 if element.is_item and (element.names or element.reverse):
-                    self._parts.setdefault(item.address, []).append(element.address)
+                    self._parts.setdefault(item.number, []).append(element.number)
                     pending.append((element, kind))
 
     def _properties(self, item: MarkedElement) -> list[MarkedElement]:
@@ -215,13 +184,12 @@ class Conversion:
         while pending and self._visits < VISIT_LIMIT:
             self._visits += 1
             mark = pending.pop()
-            address = mark.address
             if mark is item:
                 self._loops += 1
                 continue
-            if address in seen:
+            if mark.number in seen:
                 continue
-            seen.add(address)
+            seen.add(mark.number)
             found.append(mark)
             if not mark.is_item:
                 pending.extend(reversed(mark.held))
@@ -265,18 +233,19 @@ class Conversion:
     def _value(self, element: MarkedElement) -> str | None:
         if element.is_item:
             return self._subject(element)
-        address = element.address
-        if address not in self.values:
-            self.values[address] = value_of(element.node, element.attributes, self._base, self._languages)
-        return self.values[address]
+        number = element.number
+        if number not in self.values:
+            self.values[number] = value_of(
+                self.document.elements, number, element.attributes, self._base, self._languages
+            )
+        return self.values[number]
 
     def _subject(self, item: MarkedElement) -> str:
-        address = item.address
-        subject = self.subjects.get(address)
+        subject = self.subjects.get(item.number)
         if subject is None:
             name = (item.attributes.get("itemid") or "").strip()
             subject = (resolve(self._base, name) if name else None) or self._sink.blank()
-            self.subjects[address] = subject
+            self.subjects[item.number] = subject
         return subject
 
     def _findings(self) -> list[Finding]:

@@ -1,8 +1,14 @@
-"""Where in the source the statements of microdata are: the conversion again, with an eye on the elements."""
+"""Where in the source the statements of microdata are.
+
+The page's conversion knows which element is which item and what each element says. The tag of an element is found by
+counting: of n elements with the same attribute it is the k-th, so its tag is the k-th of n equal attributes in the
+source. If the source has another number of them, or the statement came through `itemref`, the conversion is done again
+with an eye on the elements, and all tags are compared with the tree.
+"""
 
 from __future__ import annotations
 
-from quadloom.syntaxes.html.start_tags import StartTag, tags_of
+from quadloom.syntaxes.html.start_tags import StartTag, attribute_places, tag_around, tags_of
 from quadloom.syntaxes.microdata.extraction import Conversion, MarkedElement, MarkedPage
 from quadloom.syntaxes.microdata.values import Expansions, Languages
 from quadloom.syntaxes.places import PlaceKind, SourcePlace, TracingSink, local_name, within
@@ -18,7 +24,7 @@ class _TracedConversion(Conversion):
         self.tracing = sink
 
     def _statements(self, subject: str, vocabulary: str, expansions: Expansions, element: MarkedElement) -> None:
-        self.tracing.at = element.address
+        self.tracing.at = element.number
         super()._statements(subject, vocabulary, expansions, element)
 
 
@@ -26,31 +32,72 @@ class MicrodataPlaces:
     """Places of statements. `blanks`: how many blank nodes the page had before its microdata."""
 
     def __init__(self, context: Context, blanks: int) -> None:
-        self._source = context.utf8
         first = context.shared.get("microdata")
         if not isinstance(first, Conversion):
             raise TypeError("the page's microdata was not read")
-        page = first.document
-        sink = TracingSink(blanks)
-        conversion = _TracedConversion(page, sink, context.base, Languages(context.tree))
-        conversion.values = first.values
-        conversion.run()
-        self._made_by = sink.made_by
-        self._items = {subject: address for address, subject in reversed(conversion.subjects.items())}
-        nodes = (mark.node for mark in page.marks.values())
-        self._tags = tags_of(self._source, nodes, _ATTRIBUTES)
+        self._context = context
+        self._blanks = blanks
+        self._source = context.utf8
+        self._first = first
+        self._marks = {mark.number: mark for mark in first.document.marks}
+        self._traced: dict[tuple[str, str, str], int] | None = None
+        self._tags: dict[int, StartTag] | None = None
+        self._alike: dict[tuple[str, str], dict[int, int]] = {}  # by attribute and its value
 
     def find(self, subject: str, predicate: str, value: str, kind: PlaceKind) -> SourcePlace | None:
+        # With an itemid, several elements can be one subject.
+        items = [self._marks[number] for number, named in self._first.subjects.items() if named == subject]
         if kind in ("item", "type"):
-            tag = self._tags.get(self._items.get(subject, 0))
+            tag = self._tag(items[0], "itemtype") if items else None
             return _typed(self._source, tag, value) if tag else None
-        tag = self._tags.get(self._made_by.get((subject, predicate, value), 0))
+        element = next((one for item in items if (one := self._stating(item, predicate, value)) is not None), None)
+        if element is None:
+            element = self._marks.get(self._made_by().get((subject, predicate, value), -1))
+        tag = self._tag(element, "itemprop") if element is not None else None
         if tag is None:
             return None
         name = local_name(predicate)
         if kind == "property":
             return within(self._source, tag.start, tag.end, name, (b"itemprop",)) or SourcePlace(tag.start, tag.end)
         return value_place(self._source, tag, value, _VALUES)
+
+    def _stating(self, item: MarkedElement, predicate: str, value: str) -> MarkedElement | None:
+        """The element within the item that says this."""
+        name, whole = local_name(predicate), predicate[1:-1]
+        for element in item.held:
+            if name in element.names or whole in element.names:
+                said = self._first.subjects if element.is_item else self._first.values
+                if said.get(element.number) == value:
+                    return element
+        return None
+
+    def _made_by(self) -> dict[tuple[str, str, str], int]:
+        if self._traced is None:
+            sink = TracingSink(self._blanks)
+            context = self._context
+            conversion = _TracedConversion(self._first.document, sink, context.base, Languages(context.all_elements))
+            conversion.values = self._first.values
+            conversion.run()
+            self._traced = sink.made_by
+        return self._traced
+
+    def _tag(self, element: MarkedElement, attribute: str) -> StartTag | None:
+        if self._tags is None:
+            written = element.attributes.get(attribute)
+            if written:
+                alike = self._alike.get((attribute, written))
+                if alike is None:
+                    alike = self._alike[attribute, written] = self._counted(attribute, written)
+                if alike:
+                    return tag_around(self._source, alike[element.number])
+            self._tags = tags_of(self._source, self._first.document.elements, list(self._marks), _ATTRIBUTES)
+        return self._tags.get(element.number)
+
+    def _counted(self, attribute: str, written: str) -> dict[int, int]:
+        """Where all elements with this attribute have it; empty if the source has more or fewer."""
+        marks = [one.number for one in self._marks.values() if one.attributes.get(attribute) == written]
+        places = attribute_places(self._source, attribute, written)
+        return dict(zip(marks, places, strict=True)) if len(places) == len(marks) else {}
 
 
 def _typed(source: bytes, tag: StartTag, term: str) -> SourcePlace:

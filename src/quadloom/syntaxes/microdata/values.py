@@ -14,8 +14,7 @@ import re
 from collections.abc import Mapping
 from datetime import date
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
-
+from quadloom.syntaxes.html.elements import Elements
 from quadloom.syntaxes.terms import RDF, XSD, iri, join, literal
 
 _URL_ATTRIBUTES = {
@@ -55,43 +54,45 @@ _TIMES = (
 class Languages:
     """The language of any element, by the nearest `lang` attribute. Each ancestor is examined once for all elements."""
 
-    __slots__ = ("_default", "_known", "_varies")
+    __slots__ = ("_default", "_elements", "_known", "_varies")
 
-    def __init__(self, tree: LexborHTMLParser) -> None:
-        tagged = tree.css("[lang]")
+    def __init__(self, elements: Elements) -> None:
+        tagged = elements.having(("lang",))
+        self._elements = elements
         self._known: dict[int, str] = {}
         # Nearly always the root alone is tagged, and then its language is that of all.
-        self._varies = len(tagged) > 1 or (len(tagged) == 1 and tagged[0].tag != "html")
+        self._varies = len(tagged) > 1 or (len(tagged) == 1 and elements.tag(tagged[0]) != "html")
         uniform = tagged and not self._varies
-        self._default = (tagged[0].attributes["lang"] or "") if uniform else _pragma_language(tree)
+        self._default = (elements.attributes(tagged[0])["lang"] or "") if uniform else _pragma_language(elements)
 
-    def of(self, node: LexborNode) -> str:
+    def of(self, number: int) -> str:
         if not self._varies:
             return self._default
         passed: list[int] = []
         language = self._default
-        current: LexborNode | None = node
-        while current is not None:
-            mark = current.mem_id
-            if mark in self._known:
-                language = self._known[mark]
+        at = number
+        while at >= 0:
+            if at in self._known:
+                language = self._known[at]
                 break
-            passed.append(mark)
-            attributes = current.attributes
+            passed.append(at)
+            attributes = self._elements.attributes(at)
             if "lang" in attributes:
                 language = attributes["lang"] or ""
                 break
-            current = current.parent
-        for mark in passed:
-            self._known[mark] = language
+            at = self._elements.parent(at)
+        for at in passed:
+            self._known[at] = language
         return language
 
 
-def _pragma_language(tree: LexborHTMLParser) -> str:
+def _pragma_language(elements: Elements) -> str:
     """HTML 4.2.5.3: `<meta http-equiv=content-language>` sets the default, unless it lists several languages."""
-    meta = tree.css_first('meta[http-equiv="content-language" i]', default=None)
-    content = (meta.attributes.get("content") or "").strip() if meta is not None else ""
-    return "" if "," in content else content
+    for name, content in elements.values(elements.named("meta"), ("http-equiv", "content")):
+        if name is not None and name.lower() == "content-language":
+            content = (content or "").strip()
+            return "" if "," in content else content
+    return ""
 
 
 def resolve(base: str, reference: str) -> str | None:
@@ -100,9 +101,11 @@ def resolve(base: str, reference: str) -> str | None:
     return iri(reference) or iri(join(base, reference))
 
 
-def value_of(node: LexborNode, attributes: dict[str, str | None], base: str, languages: Languages) -> str | None:
+def value_of(
+    elements: Elements, number: int, attributes: dict[str, str | None], base: str, languages: Languages
+) -> str | None:
     """The N-Triples term of a property element that is not an item; None if it has no value."""
-    tag = node.tag or ""
+    tag = elements.tag(number)
     url_attribute = _URL_ATTRIBUTES.get(tag)
     if url_attribute in attributes:
         return resolve(base, (attributes[url_attribute] or "").strip())
@@ -116,8 +119,8 @@ def value_of(node: LexborNode, attributes: dict[str, str | None], base: str, lan
     if text is None:
         if url_attribute is not None:
             return None
-        text = "" if tag in ("meta", "data", "meter") else node.text()
-    return (_moment(text.strip()) if tag == "time" else None) or literal(text, languages.of(node))
+        text = "" if tag in ("meta", "data", "meter") else elements.text(number)
+    return (_moment(text.strip()) if tag == "time" else None) or literal(text, languages.of(number))
 
 
 def _number(value: str) -> str:

@@ -65,7 +65,8 @@ _CLASSES: Mapping[str, Mapping[str, Property]] = {
         entry_summary="p-summary",
         entry_content="e-content",
     ),
-    "h-feed": _table("author category", "url photo"),
+    # The last two are not in the specification: blogs whose whole page is one hfeed name it with them.
+    "h-feed": _table("author category", "url photo", site_title="p-name", site_description="p-summary"),
     "h-event": _table(
         f"description category location attendee contact organizer {_PLACE}",
         "url",
@@ -91,7 +92,7 @@ _CLASSES: Mapping[str, Mapping[str, Property]] = {
         description="e-content",
         dtreviewed="dt-published",
     ),
-    "h-review-aggregate": _table("item rating average best worst count votes", summary="p-name"),
+    "h-review-aggregate": _table("item rating average best worst count votes", "url", summary="p-name"),
     ITEM: _table("", "url photo", fn="p-name"),
 }
 _RELATIONS: Mapping[str, Mapping[str, Property]] = {

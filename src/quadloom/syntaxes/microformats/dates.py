@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from datetime import date as calendar_date
+from datetime import timedelta
 
 _DATE = re.compile(r"[0-9]{4}-(?:[0-9]{3}|[0-9]{2}(?:-[0-9]{2})?)\Z")
 _ZONE = re.compile(r"(?:[Zz]|[-+][0-9]{1,2}(?::?[0-9]{2})?)\Z")
@@ -34,7 +36,8 @@ _WHOLE = (
 def assemble(pieces: Iterable[str]) -> str | None:
     """`date time zone` from the first piece of each sort; None if none is a date or a time.
 
-    A piece with date, time and zone is the value as it stands. One with date and time may still take a zone.
+    A piece with date, time and zone is the value as it stands. One with date and time may still take a zone. The day of
+    a year (`2020-061`) becomes a day of a month: results of the value-class pattern have no other form of a date.
     """
     date = time = zone = whole = ""
     for piece in pieces:
@@ -49,7 +52,7 @@ def assemble(pieces: Iterable[str]) -> str | None:
             if own_zone:
                 return whole or f"{date} {time}{own_zone}"
         elif not date and _DATE.match(value):
-            date = value
+            date = _calendar(value)
         elif not time and (clock := _clock(value)) is not None:
             time, own_zone = clock
             zone = zone or own_zone
@@ -84,6 +87,19 @@ def typed(value: str) -> tuple[str, str]:
         return value, ""
     zone = "Z" if match["utc"] else f"{match['hours']}:{match['minutes'] or '00'}" if match["hours"] else ""
     return f"{match['day']}T{match['clock']}{match['second'] or ':00'}{zone}", "dateTime"
+
+
+def _calendar(value: str) -> str:
+    """A date with month and day for one with the day of the year, others as they are; nothing if the year has no such
+    day."""
+    year, _, day = value.partition("-")
+    if len(day) != 3:
+        return value
+    try:
+        found = calendar_date(int(year), 1, 1) + timedelta(int(day) - 1)
+    except (ValueError, OverflowError):
+        return ""
+    return found.isoformat() if f"{found.year:04}" == year else ""
 
 
 def _clock(value: str) -> tuple[str, str] | None:

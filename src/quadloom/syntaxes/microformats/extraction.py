@@ -1,15 +1,15 @@
 """Microformats, mf2 and classic: as the canonical JSON, and as RDF in well-known vocabularies.
 
-The crawl calls `roots_in` first: most pages name no root class in their bytes and cost nothing more. `parse` follows
+The crawl calls `roots_in` first: most pages name no root class and cost nothing more. `parse` follows
 the specification; the RDF leaves out classes that only look like roots (`h-full` of a CSS framework).
 """
 
 from __future__ import annotations
 
-import re2
 from selectolax.lexbor import LexborHTMLParser
 
 from quadloom.model.finding import Finding
+from quadloom.syntaxes.html.elements import Elements, elements_of
 from quadloom.syntaxes.html.tree import base_of, source_of
 from quadloom.syntaxes.microformats.classic import ROOTS
 from quadloom.syntaxes.microformats.page import MicroformatPage
@@ -27,9 +27,7 @@ from quadloom.syntaxes.microformats.values import (
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.sink import Sink
 
-_ROOT_NAMES = "|".join(sorted((*TYPES, *ROOTS), key=len, reverse=True))
-SIGN = rf"[\s\"'=]({_ROOT_NAMES})[\s\"'>]".encode()
-_ROOT = re2.compile(SIGN)
+_ROOT_NAMES = tuple(sorted((*TYPES, *ROOTS)))
 
 Json = str | list["Json"] | dict[str, "Json"]
 
@@ -47,27 +45,24 @@ def parse(body: bytes, *, url: str) -> dict[str, Json]:
 def extract(body: bytes, *, url: str) -> bytes:
     """N-Triples of one page."""
     sink = Sink()
-    source = source_of(body)
-    roots = roots_in(source)
-    if roots:
-        tree = LexborHTMLParser(source)
-        write(tree, sink, base=base_of(tree, url), roots=roots)
+    tree = LexborHTMLParser(source_of(body))
+    write(tree, sink, base=base_of(tree, url), roots=roots_in(elements_of(tree)))
     return sink.nquads()
 
 
 def read(context: Context) -> None:
     """All microformats of a page."""
-    roots = roots_in(context.utf8)
+    roots = roots_in(context.all_elements)
     if roots:
         context.findings += write(context.tree, context.sink, base=context.base, roots=roots)
 
 
-def roots_in(body: bytes) -> frozenset[str]:
-    """The root classes that a page in UTF-8 may use, by its bytes alone; none means that `write` has nothing to find.
+def roots_in(elements: Elements) -> frozenset[str]:
+    """The root classes that a page may use; none means that `write` has nothing to find.
 
     Only types with a meaning in RDF count: the form `h-*` alone is mostly the height class of a CSS framework.
     """
-    return frozenset(name.decode() for name in set(_ROOT.findall(body)))
+    return frozenset(elements.words("class", _ROOT_NAMES))
 
 
 def write(tree: LexborHTMLParser, sink: Sink, *, base: str, roots: frozenset[str]) -> list[Finding]:

@@ -22,186 +22,252 @@ independent of the labels. Nodes are never merged: that would be a judgement abo
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
+from typing import NamedTuple
 
 from xxhash import xxh3_128_digest, xxh3_128_hexdigest
 
 from quadloom.errors import SyntaxInvalid
+from quadloom.model.quads import Triple
+from quadloom.syntaxes.terms import RDF, TYPE
 
 PREFIX = "urn:quadloom:blank:"
 
 _EFFORT = 64  # hashed neighbours per statement, over all rounds
 _MOST_EFFORT = 1_500_000  # of one page: under a second
-_OBJECT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"(?:@[A-Za-z0-9-]+|\^\^<[^>]*>)?|<<\(.*\)>>|<[^>]*>|_:[^\s<"]+')
-_STRING_OR_BLANK = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|<[^<>]*>|(_:[^\s<>"]+)')
+_OBJECT = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"(?:@[A-Za-z0-9-]+|\^\^<[^>]*>)?|<<\(.*\)>>|<[^>]*>|_:[^\s<"]+')
+_STRING_OR_BLANK = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|<[^<>]*>|(_:[^\s<>"]+)')
 
 # Local names, in lower case, of properties whose value says which thing is meant. Cells of RDF lists are told apart by
 # what they hold: named by their place, all of them would change when a list grows at its beginning.
-_IDENTIFYING = frozenset(
-    b"type name alternatename title headline label preflabel legalname familyname givenname fn nickname nick identifier"
-    b" id uid sku mpn gtin gtin8 gtin12 gtin13 gtin14 productid isbn issn doi serialnumber url homepage email mbox"
-    b" telephone propertyid codevalue termcode notation first".split(b" ")
+_NAMES = (
+    "type name alternatename title headline label preflabel legalname familyname givenname fn nickname nick identifier"
+    " id uid sku mpn gtin gtin8 gtin12 gtin13 gtin14 productid isbn issn doi serialnumber url homepage email mbox"
+    " telephone propertyid codevalue termcode notation first"
 )
-_LOCAL = re.compile(rb"[^/#:]*>\Z")
-_LIST_CELL = b"<http://www.w3.org/1999/02/22-rdf-syntax-ns#first>"
+_IDENTIFYING = frozenset(_NAMES.split())
+_LOCAL = re.compile(r"[^/#:]*>\Z")
+_FIRST = f"<{RDF}first>"
 _ANCESTORS = 8  # rounds in which nodes without a name take in that of what refers to them
 _MOST_PREDICATES = 10_000
-_identifying: dict[bytes, bool] = {}  # by predicate
-
-_Statement = tuple[bytes, bytes, bytes]
+_identifying: dict[str, bool] = {}  # by predicate
 
 
-def skolemise(nquads: bytes, graph: str) -> bytes:
-    """Sorted, distinct lines, all in `graph`, without blank nodes. Expects N-Quads as we write it: single spaces."""
-    end = b" <" + graph.encode() + b"> ."
-    out: set[bytes] = set()
-    linked: list[_Statement] = []
-    for line in set(nquads.split(b"\n")):
-        # Only the beginnings of subject and object are looked at: counting spaces or looking for `_:` in a whole line
-        # reads every literal, of which an article has 12 KB.
-        before = line.find(b" ", line.find(b" ") + 1)
-        obj = line[before + 1 : before + 3]
-        if line[:2] == b"_:" or obj == b"_:" or (obj == b"<<" and b"_:" in line):
-            linked.append(_split(line, end))
-        elif before < len(line) - len(end) and line.endswith(end):  # else a triple about the page itself
-            out.add(line)
-        elif line:
-            out.add(b" ".join(_split(line, end)) + end)
+class CanonicalLines(NamedTuple):
+    """A graph as N-Quads: sorted, distinct lines; the object of each line, which is without its line break."""
+
+    nquads: bytes
+    lines: list[str]
+    objects: dict[str, str]
+
+
+def canonical(triples: Sequence[Triple], graph: str) -> CanonicalLines:
+    """The statements in `graph`, without blank nodes. A page that has none costs no more than its lines."""
+    try:
+        return _canonical(triples, graph)
+    except UnicodeEncodeError:  # a lone surrogate, which our own terms never hold
+        return _canonical([_encodable(triple) for triple in triples], graph)
+
+
+def _canonical(triples: Iterable[Triple], graph: str) -> CanonicalLines:
+    end = f" <{graph}> ."
+    objects: dict[str, str] = {}
+    linked: list[Triple] = []
+    for triple in triples:
+        subject, predicate, obj = triple
+        if subject[:2] == "_:" or obj[:2] == "_:" or (obj[:2] == "<<" and "_:" in obj):
+            linked.append(triple)
+        else:
+            objects[f"{subject} {predicate} {obj}{end}"] = obj
     if linked:
         name = _Colouring(linked).names(graph).get
         for subject, predicate, obj in linked:
-            if obj[:2] == b"<<":
+            if obj[:2] == "<<":
                 obj = _STRING_OR_BLANK.sub(lambda found: name(found.group(), found.group()), obj)
-            out.add(b" ".join((name(subject, subject), predicate, name(obj, obj))) + end)
-    if not out:
-        return b""
-    return b"\n".join(sorted(out)) + b"\n"
+            else:
+                obj = name(obj, obj)
+            objects[f"{name(subject, subject)} {predicate} {obj}{end}"] = obj
+    lines = sorted(objects)  # the order of UTF-8 is that of its characters
+    return CanonicalLines(("\n".join(lines) + "\n").encode() if lines else b"", lines, objects)
 
 
-def _split(line: bytes, end: bytes) -> _Statement:
+def _encodable(triple: Triple) -> Triple:
+    subject, predicate, obj = [term.encode("utf-8", "replace").decode() for term in triple]
+    return subject, predicate, obj
+
+
+def skolemise(nquads: bytes, graph: str) -> bytes:
+    """The same for N-Quads as we write it, with single spaces. Raises `SyntaxInvalid` for a line that is none."""
+    lines = dict.fromkeys(nquads.decode("utf-8").split("\n"))
+    return canonical([_split(line) for line in lines if line], graph).nquads
+
+
+def _split(line: str) -> Triple:
     """Subject, predicate and object of a line; its graph is dropped."""
-    parts = line.split(b" ", 2)
-    if len(parts) == 3 and parts[2].endswith(end):
-        return parts[0], parts[1], parts[2][: -len(end)]
+    parts = line.split(" ", 2)
     match = _OBJECT.match(parts[2]) if len(parts) == 3 else None
     if match is None:
         raise SyntaxInvalid(f"not an N-Quads line: {line[:100]!r}", code="syntax")
     return parts[0], parts[1], match.group()
 
 
-def _identifies(mark: bytes) -> bool:
-    """Whether the predicate of `+<predicate>object` tells which thing is meant."""
-    predicate = mark[1 : mark.index(b">") + 1]
+def _identifies(predicate: str) -> bool:
+    """Whether its value tells which thing is meant."""
     known = _identifying.get(predicate)
     if known is None:
         if len(_identifying) > _MOST_PREDICATES:
             _identifying.clear()
         local = _LOCAL.search(predicate)
-        known = _identifying[predicate] = local is not None and local.group()[:-1].lower() in _IDENTIFYING
+        known = local is not None and local.group()[:-1].lower() in _IDENTIFYING
+        _identifying[predicate] = known
     return known
 
 
-_TYPE_MARK = b"+<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
-_CELL_MARK = b">" + _LIST_CELL
-
-
 class _Colouring:
-    """Colours (digests) of blank nodes, refined until each node has its own."""
+    """Colours (digests) of blank nodes, refined until each node has its own.
 
-    def __init__(self, statements: list[_Statement]) -> None:
-        self._edges: dict[bytes, list[tuple[bytes, bytes]]] = {}  # node: (direction and predicate, neighbour)
-        own: defaultdict[bytes, list[bytes]] = defaultdict(list)
-        for subject, predicate, obj in statements:
-            if obj[:2] == b"<<":
-                self._add_triple_term(subject, predicate, obj, own)
-            elif subject[:2] != b"_:":
-                own[obj].append(b"-" + subject + predicate)
-            elif obj[:2] != b"_:":
-                own[subject].append(b"+" + predicate + obj)
-            elif subject == obj:
-                own[subject].append(b"=" + predicate)
+    What is hashed of a statement is its mark: `+` property and value, `-` what refers to the node and by which
+    property, `=` a property that refers to the node itself, `>` and `<` properties that lead to and from another blank
+    node. Marks of values that do not identify a thing are written only for nodes that are alike without them.
+    """
+
+    def __init__(self, statements: list[Triple]) -> None:
+        self._edges: dict[str, list[tuple[bytes, str]]] = {}  # node: (mark, neighbour)
+        self._referring: dict[str, list[tuple[bytes, str]]] = {}  # those of the edges that lead to the node
+        self._stated: dict[str, list[Triple]] = {}  # node: statements with it and no other blank node
+        self._marks: dict[str, list[str]] = {}  # node: marks that identify it
+        self._hubs: dict[str, str] = {}  # statement with a triple term: its mark
+        stated, marks = self._stated, self._marks
+        known = _identifying.get
+        named: set[str] = set()
+        cells: set[str] = set()
+        for triple in statements:
+            subject, predicate, obj = triple
+            if obj[:2] == "_:":
+                if subject[:2] != "_:":
+                    node, mark = obj, f"-{subject}{predicate}"
+                elif subject == obj:
+                    node, mark = subject, f"={predicate}"
+                else:
+                    self._connect(subject, predicate, obj)
+                    if predicate == _FIRST:
+                        cells.add(subject)
+                    continue
+            elif obj[:2] == "<<":
+                self._add_triple_term(subject, predicate, obj)
+                continue
             else:
-                self._connect(subject, predicate, obj, own)
-        # Distinct, so that one more neighbour of a kind that was there before does not rename the node.
-        unique = self._identities(own)
-        self._colour = {
-            node: unique.get(node) or xxh3_128_digest(b"\n".join(sorted(set(said)))) for node, said in own.items()
-        }
-        self._classes: dict[bytes, set[bytes]] = {}
-        for node, colour in self._colour.items():
-            self._classes.setdefault(colour, set()).add(node)
+                node, mark = subject, ""
+                if predicate == TYPE:
+                    mark = f"+{predicate}{obj}"
+                else:
+                    identifies = known(predicate)
+                    if identifies or (identifies is None and _identifies(predicate)):
+                        mark = f"+{predicate}{obj}"
+                        named.add(node)
+            if node in stated:
+                stated[node].append(triple)
+            else:
+                stated[node] = [triple]
+            if mark:
+                if node in marks:
+                    marks[node].append(mark)
+                else:
+                    marks[node] = [mark]
+        nodes = dict.fromkeys((*stated, *self._hubs, *self._edges))
+        self._colour = self._identities(nodes, named, cells)
+        self._classes: dict[bytes, set[str]] = {}  # empty if all differ already
+        if len(set(self._colour.values())) < len(self._colour):
+            for node, colour in self._colour.items():
+                self._classes.setdefault(colour, set()).add(node)
         self._effort = min(_EFFORT * (len(statements) + 16), _MOST_EFFORT)
 
-    def _identities(self, own: Mapping[bytes, list[bytes]]) -> dict[bytes, bytes]:
-        """Colours of nodes that are unique by what identifies them."""
-        told: dict[bytes, bytes] = {}
-        nameless: dict[bytes, list[tuple[bytes, bytes]]] = {}  # node: (predicate, what refers to it)
-        for node, said in own.items():
-            if node[:2] != b"_:":
-                continue
-            marks: set[bytes] = set()
-            is_nameless = True
-            for mark in said:
-                sign = mark[:1]
-                if sign == b"+":
-                    if mark.startswith(_TYPE_MARK):
-                        marks.add(mark)
-                    elif _identifies(mark):
-                        marks.add(mark)
-                        is_nameless = False
-                elif sign != b">":
-                    marks.add(mark)
-                elif mark.startswith(_CELL_MARK):
-                    marks.update(said)
-            told[node] = xxh3_128_digest(b"who\n" + b"\n".join(sorted(marks)))
-            if is_nameless:
-                around = [(kind, other) for kind, other in self._edges.get(node, ()) if kind[:1] == b"<"]
-                if around:
-                    nameless[node] = around
-        first = dict(told)
+    def _said(self, node: str) -> set[str]:
+        """All marks of a node. Distinct, so that one more neighbour of a kind that was there before does not rename
+        it."""
+        hub = self._hubs.get(node)
+        said = {hub} if hub is not None else set()
+        said.update([kind.decode() for kind, _ in self._edges.get(node, ())])
+        for subject, predicate, obj in self._stated.get(node, ()):
+            if subject != node:
+                said.add(f"-{subject}{predicate}")
+            else:
+                said.add(f"={predicate}" if obj == node else f"+{predicate}{obj}")
+        return said
+
+    def _identities(self, nodes: Iterable[str], named: set[str], cells: set[str]) -> dict[str, bytes]:
+        """The first colours: of nodes that are unique by what identifies them, by that; of others, by all they say."""
+        told: dict[str, bytes] = {}
+        marks = self._marks
+        for node in nodes:
+            if node[:2] == "_:":
+                found = marks.get(node, ()) if node not in cells else self._said(node)
+                text = "\n".join(sorted(set(found)) if len(found) > 1 else found)
+                told[node] = xxh3_128_digest(f"who\n{text}".encode())
+        around = {node: referring for node, referring in self._referring.items() if node not in named}
+        if around:
+            self._add_ancestors(told, around)
+        count = Counter(told.values())
+        return {
+            node: told[node]
+            if node in told and count[told[node]] == 1
+            else xxh3_128_digest("\n".join(sorted(self._said(node))).encode())
+            for node in nodes
+        }
+
+    def _add_ancestors(self, told: dict[str, bytes], around: dict[str, list[tuple[bytes, str]]]) -> None:
+        """Nodes without a name take in what identifies those that refer to them, round by round. A round looks at the
+        nodes around which something changed in the one before."""
+        first = {node: told[node] for node in around}
+        pending = around
         for _ in range(_ANCESTORS):
-            after = {
-                node: xxh3_128_digest(
-                    first[node] + b"".join(sorted({kind + told.get(one, b"") for kind, one in around}))
-                )
-                for node, around in nameless.items()
-            }
-            if all(told[node] == colour for node, colour in after.items()):
+            after = {}
+            for node, referring in pending.items():
+                if len(referring) == 1:
+                    ((kind, one),) = referring
+                    seen = kind + told.get(one, b"")
+                else:
+                    seen = b"".join(sorted({kind + told.get(one, b"") for kind, one in referring}))
+                after[node] = xxh3_128_digest(first[node] + seen)
+            changed = {node for node, colour in after.items() if told[node] != colour}
+            if not changed:
                 break
             told |= after
-        count = Counter(told.values())
-        return {node: colour for node, colour in told.items() if count[colour] == 1}
+            pending = {
+                node: referring
+                for node, referring in around.items()
+                if not changed.isdisjoint([one for _, one in referring])
+            }
 
-    def _connect(self, subject: bytes, predicate: bytes, obj: bytes, own: defaultdict[bytes, list[bytes]]) -> None:
-        forth, back = b">" + predicate, b"<" + predicate
-        self._edges.setdefault(subject, []).append((forth, obj))
-        self._edges.setdefault(obj, []).append((back, subject))
-        own[subject].append(forth)
-        own[obj].append(back)
+    def _connect(self, subject: str, predicate: str, obj: str) -> None:
+        mark = f"<{predicate}"
+        back = mark.encode(), subject
+        self._edges.setdefault(subject, []).append((f">{predicate}".encode(), obj))
+        self._edges.setdefault(obj, []).append(back)
+        self._referring.setdefault(obj, []).append(back)
+        self._marks.setdefault(obj, []).append(mark)
 
-    def _add_triple_term(
-        self, subject: bytes, predicate: bytes, obj: bytes, own: defaultdict[bytes, list[bytes]]
-    ) -> None:
+    def _add_triple_term(self, subject: str, predicate: str, obj: str) -> None:
         """A statement with blank nodes inside its object becomes a node itself, tied to each of them by position."""
         blanks = [found.group(1) for found in _STRING_OR_BLANK.finditer(obj) if found.group(1)]
-        if subject[:2] == b"_:":
+        if subject[:2] == "_:":
             blanks.append(subject)
-        hub = b" ".join((b"=", subject, predicate, obj))
-        shape = _STRING_OR_BLANK.sub(lambda found: b"_:" if found.group(1) else found.group(), obj)
-        own[hub].append(b" ".join((b"_:" if subject[:2] == b"_:" else subject, predicate, shape)))
+        hub = f"= {subject} {predicate} {obj}"
+        shape = _STRING_OR_BLANK.sub(lambda found: "_:" if found.group(1) else found.group(), obj)
+        self._hubs[hub] = f"{'_:' if subject[:2] == '_:' else subject} {predicate} {shape}"
         for position, blank in enumerate(blanks):
-            self._connect(hub, b"%d" % position, blank, own)
+            self._connect(hub, str(position), blank)
 
-    def names(self, graph: str) -> dict[bytes, bytes]:
-        if len(self._classes) < len(self._colour):
+    def names(self, graph: str) -> dict[str, str]:
+        if self._classes:
             self._distinguish()
         seed = graph.encode()
         return {
-            node: b"<%b%b>" % (PREFIX.encode(), xxh3_128_hexdigest(colour + seed).encode())
+            node: f"<{PREFIX}{xxh3_128_hexdigest(colour + seed)}>"
             for node, colour in self._colour.items()
-            if node[:2] == b"_:"
+            if node[:2] == "_:"
         }
 
     def _distinguish(self) -> None:
@@ -241,7 +307,7 @@ class _Colouring:
             for number, node in enumerate(members, start=1):
                 self._move(node, xxh3_128_digest(b"%b %d" % (colour, number)))
 
-    def _move(self, node: bytes, colour: bytes) -> None:
+    def _move(self, node: str, colour: bytes) -> None:
         old = self._classes[self._colour[node]]
         old.discard(node)
         if not old:
@@ -249,7 +315,7 @@ class _Colouring:
         self._colour[node] = colour
         self._classes.setdefault(colour, set()).add(node)
 
-    def _refine(self, nodes: list[bytes]) -> set[bytes]:
+    def _refine(self, nodes: list[str]) -> set[bytes]:
         """Split classes by their members' neighbours until nothing changes; the colours that came into being.
 
         All new colours of a round rest on the colours before it, so the order of `nodes` does not matter. Of a class
@@ -259,7 +325,7 @@ class _Colouring:
         colour, classes, edges = self._colour, self._classes, self._edges
         born: set[bytes] = set()
         while nodes and self._effort > 0:
-            seen: dict[bytes, dict[bytes, list[bytes]]] = {}  # class: what its members see: those members
+            seen: dict[bytes, dict[bytes, list[str]]] = {}  # class: what its members see: those members
             for node in set(nodes):
                 mine = colour[node]
                 around = edges.get(node)

@@ -38,6 +38,7 @@ _FORMATS: dict[RdfKind, ox.RdfFormat] = {
     "nquads": ox.RdfFormat.N_QUADS,
     "rdfxml": ox.RdfFormat.RDF_XML,
 }
+_WITHOUT_GRAPHS: frozenset[RdfKind] = frozenset(("turtle", "ntriples", "rdfxml"))
 _KINDS: dict[str, RdfKind] = {str(kind): kind for kind in _FORMATS}
 _MAX_DEFECTS = 20  # of a line-based file; with more it is something else under a wrong name
 _DECLARATION = re.compile(rb"""\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([A-Za-z][\w.-]*)["'][^>]{0,200}\?>""")
@@ -86,14 +87,18 @@ def read(body: bytes, *, kind: RdfKind, url: str, limit: int = 200_000, characte
 
 def read_document(context: Context) -> None:
     """A document of the crawl in one of these syntaxes."""
+    kind = _KINDS[context.document.kind]
     found = read(
         context.body,
-        kind=_KINDS[context.document.kind],
+        kind=kind,
         url=context.url,
         limit=context.settings.limits.quads_per_page,
         characters=sink_limits(context.settings.limits, len(context.body)).characters,
     )
-    context.sink.pour(found.nquads)
+    if kind in _WITHOUT_GRAPHS:
+        context.sink.pour_triples(found.nquads)
+    else:
+        context.sink.pour(found.nquads)
     context.findings += found.findings
 
 

@@ -1,6 +1,6 @@
 """Links in data and links as data.
 
-`data_links` finds the IRIs of statements that could be visited. `link_quads` states links for the index: a relation
+`data_links` finds the IRIs of statements that could be visited. `link_triples` states links for the index: a relation
 that XHTML's vocabulary names keeps that name (an RDFa 1.0 processor says the same); other words that IANA has
 registered get IANA's name; a relation that is itself an IRI is the predicate. What has no name of its own is
 `dcterms:references`, which means no more than a plain link does.
@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Literal
 
 from quadloom.model.link import Link, LinkKind
+from quadloom.model.quads import Triple
 from quadloom.model.url import MAX_LENGTH, resolve
 from quadloom.syntaxes.terms import RDFS, TYPE, iri, literal
 
@@ -26,22 +27,24 @@ _SEE_ALSO = frozenset(
 _IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg", ".ico")
 
 
-def data_links(statements: Iterable[str], source: str, limit: int = 20_000) -> list[Link]:
-    """Links from `subject predicate object` strings: `seealso`, `other` IRIs, and `vocabulary` for terms in use."""
+def data_links(statements: Iterable[Triple], source: str, limit: int = 20_000) -> list[Link]:
+    """Links from statements: `seealso`, `other` IRIs, and `vocabulary` for terms in use."""
     found: dict[str, LinkKind] = {}
     terms: dict[str, None] = {}
-    for statement in statements:
-        subject, predicate, value = statement.split(" ", 2)
+    before = ""
+    for subject, predicate, value in statements:
         terms[predicate] = None
         if predicate == TYPE:
             terms[value] = None
-        elif value.startswith("<http"):
+        elif value[:5] == "<http":
             if predicate in _SEE_ALSO:
                 found[value] = "seealso"
             elif value not in found:
                 found[value] = "other"
-        if subject.startswith("<http") and subject not in found:
-            found[subject] = "other"
+        if subject != before:  # most things have several statements in a row
+            before = subject
+            if subject[:5] == "<http" and subject not in found:
+                found[subject] = "other"
     for term in terms:
         if term.startswith("<http"):
             found[term] = "vocabulary"
@@ -95,13 +98,13 @@ _IN_DATA_OR_PLAIN: frozenset[LinkKind] = _IN_DATA | frozenset[LinkKind](("plain"
 _SYNONYMS = {"previous": "prev", "licence": "license"}
 
 
-def link_quads(links: Iterable[Link], which: Literal["typed", "all"]) -> list[str]:
-    """Statements (`subject predicate object` in N-Triples terms) for the links.
+def link_triples(links: Iterable[Link], which: Literal["typed", "all"]) -> dict[Triple, None]:
+    """Statements for the links, in order.
 
     `typed` leaves out plain links and the data's own IRIs, which are statements already. Labels come with feeds,
     alternates and typed links: they are few, and their words say what the target is.
     """
-    statements: dict[str, None] = {}
+    statements: dict[Triple, None] = {}
     unsaid = _IN_DATA if which == "all" else _IN_DATA_OR_PLAIN
     for link in links:
         if link.kind in unsaid:
@@ -110,10 +113,10 @@ def link_quads(links: Iterable[Link], which: Literal["typed", "all"]) -> list[st
         if source is None or target is None:
             continue
         for predicate in _predicates(link):
-            statements[f"{source} {predicate} {target}"] = None
+            statements[source, predicate, target] = None
         if link.anchor and (which == "all" or link.kind != "plain"):
-            statements[f"{target} {LABEL} {literal(link.anchor)}"] = None
-    return list(statements)
+            statements[target, LABEL, literal(link.anchor)] = None
+    return statements
 
 
 def _predicates(link: Link) -> list[str]:

@@ -8,7 +8,7 @@ definition, so HTML's names become character references before parsing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Set
+from collections.abc import Callable
 from html.entities import name2codepoint
 
 import pyoxigraph
@@ -16,6 +16,7 @@ from lxml import etree
 from selectolax.lexbor import LexborHTMLParser
 
 from quadloom.errors import QuadloomError
+from quadloom.syntaxes.html.elements import Elements, elements_of
 from quadloom.syntaxes.html.tree import source_of
 from quadloom.syntaxes.iri import BaseIri
 from quadloom.syntaxes.rdfa.expansion import Loader, expand_vocabularies, fold_patterns
@@ -25,18 +26,19 @@ from quadloom.syntaxes.rdfa.names import Names, Names10
 from quadloom.syntaxes.rdfa.processing import USES_VOCABULARY, Markup, N, Processor
 from quadloom.syntaxes.rdfa.processing_1_0 import Processor10
 from quadloom.syntaxes.rdfa.trees import (
-    HINTS,
     XML_NAMESPACE,
     LexborMarkup,
     LxmlMarkup,
-    everything,
     sparse,
     walk,
-    walk_nodes,
+    walk_elements,
 )
 from quadloom.syntaxes.registry import Context
+from quadloom.syntaxes.signs import signs_in
 from quadloom.syntaxes.sink import Sink
 
+# Without one of these no XML states anything: attributes that make statements, RDF/XML, entities that could hide both.
+_XML_SIGNS = (rb"""[\s"'/:](?:property|typeof|vocab|rel|rev)\s*=|/22-rdf-syntax-ns#|<!ENTITY""",)
 _HOST_OF_KIND: dict[str, HostName] = {"xhtml": "xhtml5", "svg": "svg"}
 
 
@@ -74,14 +76,12 @@ def extract(
 
 def read(context: Context) -> None:
     """RDFa 1.1 of an HTML page."""
-    hints = {name for name, pattern in HINTS.items() if pattern in context.signs}
     complete = write(
-        context.tree,
+        context.all_elements,
         context.url,
         context.sink,
         base=context.base,
         language=_transport_language(context),
-        hints=hints,
         vocabularies=_vocabulary_loader(context),
     )
     _report_limit(context, complete)
@@ -89,8 +89,11 @@ def read(context: Context) -> None:
 
 def read_xml(context: Context) -> None:
     """RDFa 1.1 of XHTML, SVG and other XML."""
+    root = context.root
+    if context.document.kind == "xml" and not signs_in(context.utf8, _XML_SIGNS):
+        return
     complete = write_xml(
-        context.root,
+        root,
         context.url,
         context.sink,
         host=_HOST_OF_KIND.get(context.document.kind, "xml"),
@@ -101,7 +104,7 @@ def read_xml(context: Context) -> None:
 
 
 def write(
-    tree: LexborHTMLParser,
+    elements: Elements,
     url: str,
     sink: Sink,
     *,
@@ -109,25 +112,24 @@ def write(
     language: str = "",
     roles: bool = False,
     report: Report | None = None,
-    hints: Set[str] | None = None,
     vocabularies: Loader | None = None,
 ) -> bool:
     """Adds the RDFa 1.1 of an HTML page that is already parsed; False = a limit cut it short.
 
     `vocabularies` loads those in use, whose entailments are added then; failures go to `report`.
     `base` is the page's base if the caller knows it; `language` that of the transport (Content-Language). Roles are
-    off because on the web they are hints for assistive technology, one for every tenth element. Cost: a few native
-    selectors on a page without RDFa, then in proportion to the annotated elements and their ancestors.
+    off because on the web they are hints for assistive technology, one for every tenth element. Cost: nothing
+    on a page without RDFa, else in proportion to the annotated elements and their ancestors.
     """
-    nodes = sparse(tree, roles=roles, hints=hints)
-    if not nodes:
+    numbers = sparse(elements, roles=roles)
+    if not numbers:
         return True
     host = HOSTS["html5"]
     document = BaseIri.of_attribute(url)
-    base = base or _html_base(tree, url)
+    base = base or _html_base(elements, url)
     names_base = document if base == url else BaseIri.of_attribute(base)
-    processor = _processor(host, LexborMarkup(), document, names_base, sink, "1.1", report, language, roles)
-    walk_nodes(nodes, processor)
+    processor = _processor(host, LexborMarkup(elements), document, names_base, sink, "1.1", report, language, roles)
+    walk_elements(elements, numbers, processor)
     processor.finish()
     _pour(_expanded(fold_patterns(processor.triples.found), vocabularies, report), sink)
     return not processor.triples.full
@@ -191,11 +193,13 @@ def _silent(_kind: str, _text: str) -> None:
 def _html_triples(
     source: bytes, url: str, sink: Sink, host: HostLanguage, version: Version, report: Report | None
 ) -> list[Triple]:
-    tree = LexborHTMLParser(source)
-    base = BaseIri.of_attribute(_html_base(tree, url))
-    processor = _processor(host, LexborMarkup(), BaseIri.of_attribute(url), base, sink, version, report, "", True)
+    elements = elements_of(LexborHTMLParser(source))
+    base = BaseIri.of_attribute(_html_base(elements, url))
+    markup = LexborMarkup(elements)
+    processor = _processor(host, markup, BaseIri.of_attribute(url), base, sink, version, report, "", True)
     # Warnings are about every element, and RDFa 1.0 has other makers of statements: both see the whole tree.
-    walk_nodes(everything(tree) if report or version == "1.0" else sparse(tree, roles=True), processor)
+    everything = report is not None or version == "1.0"
+    walk_elements(elements, range(len(elements)) if everything else sparse(elements, roles=True), processor)
     processor.finish()
     found = processor.triples.found
     return fold_patterns(found) if host.copies_patterns and version == "1.1" else found
@@ -261,10 +265,11 @@ def _pour(triples: list[Triple], sink: Sink) -> None:
         sink.add(subject, predicate, value)
 
 
-def _html_base(tree: LexborHTMLParser, url: str) -> str:
-    element = tree.css_first("base[href]")
-    href = element.attributes.get("href") if element is not None else None
-    return BaseIri.of_attribute(url).moved(href).iri if href else url
+def _html_base(elements: Elements, url: str) -> str:
+    for (href,) in elements.values(elements.named("base"), ("href",)):
+        if href is not None:
+            return BaseIri.of_attribute(url).moved(href).iri if href else url
+    return url
 
 
 def _xml_base(root: etree._Element, url: str, host: HostLanguage, version: Version) -> str:

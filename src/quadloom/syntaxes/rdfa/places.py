@@ -1,10 +1,12 @@
-"""Where in the source the statements of RDFa are: the extraction again, with an eye on the elements."""
+"""Where in the source the statements of RDFa are.
+
+Tags that mention a name are found by a search. If the page has as many statements with that name, the first tag made
+the first statement, and so on. Otherwise the extraction is done again, with an eye on the elements.
+"""
 
 from __future__ import annotations
 
-from selectolax.lexbor import LexborNode
-
-from quadloom.syntaxes.html.start_tags import StartTag, tags_of
+from quadloom.syntaxes.html.start_tags import StartTag, tags_naming, tags_of
 from quadloom.syntaxes.iri import BaseIri
 from quadloom.syntaxes.microdata.places import value_place
 from quadloom.syntaxes.places import PlaceKind, SourcePlace, local_name, within
@@ -12,20 +14,21 @@ from quadloom.syntaxes.rdfa.frames import Triples
 from quadloom.syntaxes.rdfa.hosts import HOSTS
 from quadloom.syntaxes.rdfa.names import Names
 from quadloom.syntaxes.rdfa.processing import Attributes, Namespaces, Processor
-from quadloom.syntaxes.rdfa.trees import LexborMarkup, sparse, walk_nodes
+from quadloom.syntaxes.rdfa.trees import LexborMarkup, sparse, walk_elements
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.sink import Sink
 from quadloom.syntaxes.terms import TYPE
 
-_ATTRIBUTES = frozenset(("property", "typeof", "rel", "rev", "vocab", "about", "resource"))
+_ATTRIBUTES = ("property", "typeof", "rel", "rev", "vocab", "about", "resource")
 _VALUES = (b"content=", b"datetime=", b"resource=", b"href=", b"src=")
-_SELECTOR = ",".join(f"[{name}]" for name in sorted(_ATTRIBUTES))
+_NAMING = (b"property", b"rel", b"rev")
+_TYPE = (b"typeof",)
 
 
 class _TracedTriples(Triples):
     def __init__(self) -> None:
         super().__init__()
-        self.at = 0
+        self.at = -1
         self.made_by: dict[tuple[str, str, str], int] = {}
         self.typed_by: dict[str, int] = {}
 
@@ -36,11 +39,11 @@ class _TracedTriples(Triples):
         super().add(subject, predicate, value)
 
 
-class _TracedProcessor(Processor[LexborNode]):
-    def enter(self, node: LexborNode, tag: str, attributes: Attributes, namespaces: Namespaces = ()) -> None:
+class _TracedProcessor(Processor[int]):
+    def enter(self, node: int, tag: str, attributes: Attributes, namespaces: Namespaces = ()) -> None:
         triples = self.triples
         if isinstance(triples, _TracedTriples):
-            triples.at = node.mem_id
+            triples.at = node
         super().enter(node, tag, attributes, namespaces)
 
 
@@ -48,31 +51,71 @@ class RdfaPlaces:
     """Places of statements in HTML. `blanks`: how many blank nodes the page had before its RDFa."""
 
     def __init__(self, context: Context, blanks: int) -> None:
+        self._context = context
+        self._blanks = blanks
         self._source = context.utf8
+        self._traced: _TracedPage | None = None
+        # Both are asked for again by each finding about the same name.
+        self._named: dict[tuple[str, tuple[bytes, ...]], list[StartTag]] = {}
+        self._alike: dict[str, dict[str, int]] = {}
+
+    def find(self, subject: str, predicate: str, value: str, kind: PlaceKind) -> SourcePlace | None:
+        if kind in ("item", "type"):
+            tag = self._counted(f"{subject} {TYPE} {value}", f" {TYPE} {value}", local_name(value), _TYPE)
+            tag = tag or self._page().typed(subject)
+            return _typed(self._source, tag, value) if tag else None
+        name = local_name(predicate)
+        tag = self._counted(f"{subject} {predicate} {value}", f" {predicate} ", name, _NAMING)
+        tag = tag or self._page().stating(subject, predicate, value)
+        if tag is None:
+            return None
+        if kind == "property":
+            place = within(self._source, tag.start, tag.end, name, _NAMING)
+            return place or SourcePlace(tag.start, tag.end)
+        return value_place(self._source, tag, value, _VALUES)
+
+    def _counted(self, statement: str, part: str, name: str, attributes: tuple[bytes, ...]) -> StartTag | None:
+        """The tag of a statement, if there are as many tags with the name as statements with this part."""
+        tags = self._named.get((name, attributes))
+        if tags is None:
+            tags = self._named[name, attributes] = tags_naming(self._source, name, attributes) if name else []
+        if len(tags) < 2:
+            return tags[0] if tags else None
+        alike = self._alike.get(part)
+        if alike is None:
+            stated = [one for one in self._context.sink.statements() if part in one]
+            alike = self._alike[part] = {one: number for number, one in enumerate(stated)}
+        number = alike.get(statement)
+        return tags[number] if number is not None and len(alike) == len(tags) else None
+
+    def _page(self) -> _TracedPage:
+        if self._traced is None:
+            self._traced = _TracedPage(self._context, self._blanks)
+        return self._traced
+
+
+class _TracedPage:
+    """The page's RDFa with the tag of every statement."""
+
+    def __init__(self, context: Context, blanks: int) -> None:
+        elements = context.all_elements
         sink = Sink()
         sink.skip_blanks(blanks)
         document = BaseIri.of_attribute(context.url)
         base = document if context.base == context.url else BaseIri.of_attribute(context.base)
         host = HOSTS["html5"]
         names = Names(document, host.terms, sink.blank, None)
-        processor = _TracedProcessor(host, LexborMarkup(), names, base, sink.blank, roles=False)
+        processor = _TracedProcessor(host, LexborMarkup(elements), names, base, sink.blank, roles=False)
         self._triples = processor.triples = _TracedTriples()
-        walk_nodes(sparse(context.tree, roles=False), processor)
+        walk_elements(elements, sparse(elements, roles=False), processor)
         processor.finish()
-        self._tags = tags_of(self._source, context.tree.css(_SELECTOR), _ATTRIBUTES)
+        self._tags = tags_of(context.utf8, elements, elements.having(_ATTRIBUTES), frozenset(_ATTRIBUTES))
 
-    def find(self, subject: str, predicate: str, value: str, kind: PlaceKind) -> SourcePlace | None:
-        if kind in ("item", "type"):
-            tag = self._tags.get(self._triples.typed_by.get(subject, 0))
-            return _typed(self._source, tag, value) if tag else None
-        tag = self._tags.get(self._made_by(subject, predicate, value))
-        if tag is None:
-            return None
-        if kind == "property":
-            name = local_name(predicate)
-            attributes = (b"property", b"rel", b"rev")
-            return within(self._source, tag.start, tag.end, name, attributes) or SourcePlace(tag.start, tag.end)
-        return value_place(self._source, tag, value, _VALUES)
+    def typed(self, subject: str) -> StartTag | None:
+        return self._tags.get(self._triples.typed_by.get(subject, -1))
+
+    def stating(self, subject: str, predicate: str, value: str) -> StartTag | None:
+        return self._tags.get(self._made_by(subject, predicate, value))
 
     def _made_by(self, subject: str, predicate: str, value: str) -> int:
         made_by = self._triples.made_by
@@ -80,11 +123,11 @@ class RdfaPlaces:
         if found is None and value.startswith('"'):  # the language may come from the transport
             text = value[: value.rindex('"') + 1]
             found = next(
-                (at for (s, p, o), at in made_by.items() if s == subject and p == predicate and o.startswith(text)), 0
+                (at for (s, p, o), at in made_by.items() if s == subject and p == predicate and o.startswith(text)), -1
             )
-        return found or 0
+        return -1 if found is None else found
 
 
 def _typed(source: bytes, tag: StartTag, term: str) -> SourcePlace:
     name = local_name(term)
-    return (within(source, tag.start, tag.end, name, (b"typeof",)) if name else None) or SourcePlace(tag.start, tag.end)
+    return (within(source, tag.start, tag.end, name, _TYPE) if name else None) or SourcePlace(tag.start, tag.end)

@@ -2,8 +2,8 @@
 
 Most elements of a page carry no RDFa. Only five attributes make statements: `property`, `typeof`, `vocab`, `rel` and
 `rev` (and `role`). Everything else matters only on the way down to one of these, or below a `rel` without a target,
-which waits for a subject. So `sparse` lets the parser's own selector find the makers, and `walk_nodes` visits them and
-their ancestors, nothing more. A property test proves this equal to visiting everything.
+which waits for a subject. So `sparse` finds the makers, and `walk_elements` visits them and their ancestors, nothing
+more. A property test proves this equal to visiting everything.
 
 XML literals carry the namespaces and prefixes in scope on every outermost element, after its own attributes, the
 default namespace first and the prefixes by name, so that the literal means the same outside of the page (RDFa Core 1.1,
@@ -12,95 +12,90 @@ step 11). Both writers are loops over an explicit stack: pages with a hundred th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from lxml import etree
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborNode
 
+from quadloom.syntaxes.html.elements import Elements
 from quadloom.syntaxes.rdfa.hosts import XHTML
 from quadloom.syntaxes.rdfa.processing import Processor
-from quadloom.syntaxes.registry import signs_in
 from quadloom.syntaxes.terms import RDF
 
-_MAKERS = ("property", "typeof", "vocab", "rev", "role")
-
-
-# One pass over the bytes finds which makers a page can have at all: on most pages none, on many only the `property` of
-# OpenGraph. It costs 1.5 ns a byte for all together; a selector costs half of that for each attribute.
-HINTS: dict[str, bytes] = {name: rb"""(?i)[\s"'/]%b\s*=""" % name.encode() for name in _MAKERS}
-HINTS["rel"] = rb"""(?i)[\s"'/]rel\s*=\s*(?:"[^"]*|'[^']*|[^\s>"']*)(?:[:&]|license|describedby|role)"""
+_MAKERS = ("property", "typeof", "vocab", "rev")
 # Without a vocabulary these words and CURIEs are all that `rel` can say in HTML; `rel="nofollow"` says nothing.
-_SPEAKING_LINKS = '[rel*=":"],[rel~="license" i],[rel~="describedby" i],[rel~="role" i]'
-_VOCABULARY_LINKS = "[vocab] [rel],[vocab][rel]"
-_WAITING = "[rel]:not([href]):not([src]),[rev]:not([href]):not([src])"
-_SUBJECTS = "[rel],[about],[resource],[href],[src]"
+_SPEAKING = frozenset(("license", "describedby", "role"))
+_SUBJECTS = ("rel", "about", "resource", "href", "src")
+# What an ancestor can have that matters for the elements below it.
+_HANDED_DOWN = (
+    "vocab", "prefix", "lang", "xml:lang", "xml:base", "about", "resource", "href", "src", "rel", "rev", "property",
+    "typeof", "role", "xmlns:",
+)  # fmt: skip
 
 
-def sparse(tree: LexborHTMLParser, *, roles: bool, hints: Set[str] | None = None) -> list[LexborNode]:
-    """The elements that can make statements, in document order (an element may occur twice).
-
-    `hints` are names of `HINTS` whose patterns the page matches, if the caller knows them already.
-    """
-    if hints is None:
-        found = signs_in(tree.raw_html, tuple(HINTS.values()))
-        hints = {name for name, pattern in HINTS.items() if pattern in found}
-    makers = [f"[{name}]" for name in _MAKERS if name in hints and (roles or name != "role")]
-    if "rel" in hints:
-        makers.append(_SPEAKING_LINKS)
-    if not makers:
-        return []
-    if not hints.isdisjoint(("rel", "rev", "vocab")):
-        if tree.css_first(_WAITING) is not None:
-            makers.append(_SUBJECTS)
-        elif "vocab" in hints:
-            makers.append(_VOCABULARY_LINKS)
-    return tree.css(",".join(makers))
+def sparse(elements: Elements, *, roles: bool) -> list[int]:
+    """The elements that can make statements, in document order."""
+    makers = (*_MAKERS, "role") if roles else _MAKERS
+    scopes = elements.having(("vocab",))
+    links = _links(elements, scopes)
+    if (links or scopes or elements.having(("rev",))) and _is_waiting(elements):
+        return elements.having((*makers, *_SUBJECTS))
+    numbers = elements.having(makers)
+    return sorted({*numbers, *links}) if links else numbers
 
 
-def everything(tree: LexborHTMLParser) -> Iterable[LexborNode]:
-    root = tree.root
-    return (node for node in root.traverse() if node.is_element_node) if root is not None else ()
+def _is_waiting(elements: Elements) -> bool:
+    """Whether a `rel` or `rev` has no target of its own, so that it takes subjects from below."""
+    numbers = elements.having(("rel", "rev"))
+    return any(href is None and src is None for href, src in elements.values(numbers, ("href", "src")))
 
 
-def walk_nodes(nodes: Iterable[LexborNode], processor: Processor[LexborNode]) -> None:
-    """Enters each node after its ancestors and leaves what is behind. Linear: no element is entered twice."""
-    opened: dict[int, int] = {}
-    path: list[int] = []
-    for node in nodes:
-        if node.mem_id in opened:
-            continue
-        chain = [node]
-        keep = 0
-        above = node.parent
-        while above is not None and above.is_element_node:
-            place = opened.get(above.mem_id)
-            if place is not None:
-                keep = place + 1
-                break
-            chain.append(above)
-            above = above.parent
-        while len(path) > keep:
-            del opened[path.pop()]
+def _links(elements: Elements, scopes: list[int]) -> list[int]:
+    """Elements whose `rel` can make statements: by its words, or because one of the `scopes`, elements with a
+    vocabulary, gives any word a meaning."""
+    numbers = elements.having(("rel",))
+    rows = zip(numbers, elements.values(numbers, ("rel",)), strict=True)
+    found = [number for number, (rel,) in rows if rel and _speaks(rel)]
+    if scopes and numbers:
+        everything = sorted({*numbers, *scopes})
+        known, wanted = set(scopes), set(numbers)
+        in_scope: list[bool] = []
+        for number, holder in zip(everything, elements.nesting(everything), strict=True):
+            in_scope.append(number in known or (holder >= 0 and in_scope[holder]))
+        found += [number for number, inside in zip(everything, in_scope, strict=True) if inside and number in wanted]
+    return found
+
+
+def _speaks(rel: str) -> bool:
+    return ":" in rel or not _SPEAKING.isdisjoint(rel.lower().split())
+
+
+def walk_elements(elements: Elements, numbers: Iterable[int], processor: Processor[int]) -> None:
+    """Enters each element after its ancestors and leaves what is behind. Ancestors without an attribute that matters
+    below them are passed over. Linear: no element is entered twice."""
+    entered = elements.enclosing(list(numbers), _HANDED_DOWN)
+    path: list[int] = []  # places in `entered`
+    for place, holder in enumerate(elements.nesting(entered)):
+        while path and path[-1] != holder:
+            path.pop()
             processor.leave()
-        for element in reversed(chain):
-            opened[element.mem_id] = len(path)
-            path.append(element.mem_id)
-            _enter(element, processor)
+        path.append(place)
+        _enter(elements, entered[place], processor)
         if processor.triples.full:
             break
     for _ in path:
         processor.leave()
 
 
-def _enter(element: LexborNode, processor: Processor[LexborNode]) -> None:
-    attributes: dict[str, str] = element.attributes  # type: ignore[assignment]  # None = no value; replaced below
+def _enter(elements: Elements, number: int, processor: Processor[int]) -> None:
+    attributes: dict[str, str] = elements.attributes(number)  # type: ignore[assignment]  # None = no value; see below
     namespaces: list[tuple[str, str]] = []
     for name, value in attributes.items():
         if value is None:
             attributes[name] = ""
         elif name.startswith("xmlns:"):
             namespaces.append((name[6:], value))
-    processor.enter(element, element.tag or "", attributes, namespaces)
+    processor.enter(number, elements.tag(number), attributes, namespaces)
 
 
 def walk(
@@ -144,24 +139,29 @@ XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
 class LexborMarkup:
     """Elements of an HTML parser. All are in the XHTML namespace."""
 
-    def text(self, node: LexborNode) -> str:
-        return node.text_lexbor() or ""
+    def __init__(self, elements: Elements) -> None:
+        self._elements = elements
+        self._nodes: list[LexborNode] = []  # by number; made when markup is asked for, which is rare
 
-    def html(self, node: LexborNode) -> str:
-        return node.inner_html or ""
+    def text(self, node: int) -> str:
+        return self._elements.text(node)
 
-    def has_elements(self, node: LexborNode) -> bool:
-        child = node.first_child
-        while child is not None:
-            if child.is_element_node:
-                return True
-            child = child.next
-        return False
+    def html(self, node: int) -> str:
+        return self._node(node).inner_html or ""
 
-    def xml(self, node: LexborNode, namespaces: Mapping[str, str]) -> str:
+    def has_elements(self, node: int) -> bool:
+        return node + 1 < len(self._elements) and self._elements.parent(node + 1) == node
+
+    def _node(self, number: int) -> LexborNode:
+        root = self._elements.tree.root
+        if not self._nodes and root is not None:
+            self._nodes = [node for node in root.traverse() if node.is_element_node]
+        return self._nodes[number]
+
+    def xml(self, node: int, namespaces: Mapping[str, str]) -> str:
         scope = _scope(XHTML, namespaces, ())
         written: list[str] = []
-        stack: list[LexborNode | str] = _reversed_children(node)
+        stack: list[LexborNode | str] = _reversed_children(self._node(node))
         outermost = len(stack)
         while stack:
             item = stack.pop()

@@ -67,36 +67,46 @@ def read(context: Context) -> None:
 
 
 class _Walk:
-    __slots__ = ("_add", "_context", "_depth", "_document", "_elements", "_names", "_spaces", "_texts")
+    __slots__ = (
+        "_add", "_attribute_names", "_context", "_depth", "_document", "_elements", "_names", "_spaces", "_texts",
+    )  # fmt: skip
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._add = context.sink.add
         self._names: dict[str, str] = {}
+        self._attribute_names: dict[str, str] = {}
         self._texts: list[str] = []
         self._spaces: dict[str, None] = {}
         self._document = iri(context.url) or context.sink.blank()
         self._elements = self._depth = 0
 
     def run(self, root: etree._Element) -> None:
-        places = [_Place(self._document, "", self._context.base)]
-        depth = 0
-        for event, element in etree.iterwalk(root, events=("start", "end")):
-            if not isinstance(element.tag, str):
-                continue
-            if event == "end":
-                depth -= 1
-                if not self._is_literal(element, root):
-                    places.pop()
-                continue
-            depth += 1
-            self._elements += 1
-            self._depth = max(self._depth, depth)
-            parent = places[-1]
-            if self._is_literal(element, root):
-                self._state_literal(element, parent)
+        above = _Place(self._document, "", self._context.base)
+        place = self._state_node(root, str(root.tag), _attributes(root), above, _ROOT)
+        open_elements = [(place, iter(root))]
+        elements = depth = deepest = 1
+        while depth:
+            place, children = open_elements[-1]
+            for element in children:
+                tag = element.tag
+                if not isinstance(tag, str):
+                    continue
+                elements += 1
+                attributes = _attributes(element)
+                # Text and nothing else, or text with a language: `<title xml:lang="en">…`.
+                if not len(element) and (not attributes or (len(attributes) == 1 and attributes[0][0] == _LANG)):
+                    deepest = max(deepest, depth + 1)
+                    self._state_literal(place, tag, element.text, attributes[0][1] if attributes else "")
+                    continue
+                open_elements.append((self._state_node(element, tag, attributes, place, ""), iter(element)))
+                depth += 1
+                deepest = max(deepest, depth)
+                break
             else:
-                places.append(self._state_node(element, parent, _ROOT if element is root else ""))
+                open_elements.pop()
+                depth -= 1
+        self._elements, self._depth = elements, deepest
         facts = self._context.facts
         facts.text = facts.text or "\n".join(self._texts)[: self._context.settings.limits.text_chars]
 
@@ -113,45 +123,36 @@ class _Walk:
         for name, address in addresses:  # not IRIs: those would be links, which a crawl follows and importance counts
             self._add(self._document, f"<{NAMESPACE}{name}>", literal(address, datatype=f"{XSD}anyURI"))
 
-    @staticmethod
-    def _is_literal(element: etree._Element, root: etree._Element) -> bool:
-        """Text and nothing else, or text with a language: `<title xml:lang="en">…`."""
-        if len(element) or element is root:
-            return False
-        attributes = element.attrib
-        return not attributes or (len(attributes) == 1 and _LANG in attributes)
+    def _state_literal(self, parent: _Place, tag: str, text: str | None, language: str) -> None:
+        text = fold(text) if text else ""
+        self._add(parent.node, self._name(tag), literal(text, language or parent.language))
+        if text:
+            self._note(tag, text)
 
-    def _state_literal(self, element: etree._Element, parent: _Place) -> None:
-        text = fold(element.text or "")
-        self._add(parent.node, self._name(element.tag), literal(text, element.get(_LANG) or parent.language))
-        self._note(element.tag, text)
-
-    def _state_node(self, element: etree._Element, parent: _Place, way: str) -> _Place:
-        name = self._name(element.tag)
-        attributes = cast("dict[str, str]", element.attrib)  # the stubs allow bytes, which lxml never gives
+    def _state_node(
+        self, element: etree._Element, tag: str, items: list[tuple[str, str]], parent: _Place, way: str
+    ) -> _Place:
+        add = self._add
+        name = self._name(tag)
+        attributes = dict(items)
         base = join(parent.base, attributes[_BASE]) if _BASE in attributes else parent.base
-        place = _Place(self._node(element, base), attributes.get(_LANG) or parent.language, base)
-        self._add(parent.node, way or name, place.node)
-        self._add(place.node, TYPE, name)
+        node = self._node(attributes[_ID], base) if _ID in attributes else self._context.sink.blank()
+        place = _Place(node, attributes.get(_LANG) or parent.language, base)
+        add(parent.node, way or name, node)
+        add(node, TYPE, name)
         if not way:
             parent.position += 1
-            position = literal(str(parent.position), datatype=f"{XSD}integer")
-            self._add(place.node, _POSITION, position)
-        for key, value in attributes.items():
+            add(node, _POSITION, f'"{parent.position}"^^<{XSD}integer>')
+        for key, value in items:
             self._state_attribute(place, key, value, attributes.get(f"{_XLINK}title") or "")
-        text = fold("".join(_own_text(element)))
+        text = fold("".join([element.text or "", *[child.tail or "" for child in element]]))  # not its children's
         if text:
-            self._add(place.node, _TEXT, literal(text, place.language))
-            self._note(element.tag, text)
+            add(node, _TEXT, literal(text, place.language))
+            self._note(tag, text)
         return place
 
-    def _node(self, element: etree._Element, base: str) -> str:
-        identity = element.get(_ID)
-        if identity:
-            node = iri(f"{base.partition('#')[0]}#{identity}")
-            if node:
-                return node
-        return self._context.sink.blank()
+    def _node(self, identity: str, base: str) -> str:
+        return (iri(f"{base.partition('#')[0]}#{identity}") if identity else None) or self._context.sink.blank()
 
     def _state_attribute(self, place: _Place, key: str, value: str, anchor: str) -> None:
         if key in (_ID, _LANG, _BASE):
@@ -175,7 +176,8 @@ class _Walk:
             self._context.links.append(Link(href, self._context.url, "plain", fold(anchor)[:200]))
 
     def _name(self, tag: str, default: str = NAMESPACE) -> str:
-        known = self._names.get(default + tag)
+        names = self._names if default == NAMESPACE else self._attribute_names
+        known = names.get(tag)
         if known is not None:
             return known
         space, _, local = tag[1:].rpartition("}") if tag[:1] == "{" else ("", "", tag)
@@ -183,16 +185,14 @@ class _Walk:
             self._spaces[space] = None
         full = f"{space}{local}" if space[-1:] in ("#", "/", "=", ":") else f"{space}#{local}"
         name = (iri(full) if space else None) or iri(default + local) or f"<{default}{quote(local, safe='')}>"
-        self._names[default + tag] = name
+        names[tag] = name
         return name
 
     def _note(self, tag: str, text: str) -> None:
-        if text:
-            self._texts.append(text)
-            if not self._context.facts.title and tag.rpartition("}")[2].lower() in _TITLES:
-                self._context.facts.title = text[:300]
+        self._texts.append(text)
+        if not self._context.facts.title and tag.rpartition("}")[2].lower() in _TITLES:
+            self._context.facts.title = text[:300]
 
 
-def _own_text(element: etree._Element) -> list[str]:
-    """Text of the element itself, without that of its children: its own and what follows each child."""
-    return [element.text or "", *(child.tail or "" for child in element)]
+def _attributes(element: etree._Element) -> list[tuple[str, str]]:
+    return cast("list[tuple[str, str]]", element.items())  # the stubs allow bytes, which lxml never gives

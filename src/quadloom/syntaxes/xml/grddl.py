@@ -68,6 +68,12 @@ def extract(
     return context.sink.nquads()
 
 
+def read_page(context: Context) -> None:
+    """As `read`, for a page. Its transformation cannot be that of its namespace, so it must name the vocabulary."""
+    if any(sign in context.utf8 for sign in SIGNS):
+        read(context)
+
+
 def read(context: Context) -> None:
     """Run the transformations that a document names and that may run."""
     if context.settings.transform.grddl == "off":

@@ -22,7 +22,7 @@ from quadloom.web.server.state import SiteState
 
 COOKIE = "quadloom_token"
 COMMANDS = ("pause", "resume", "stop", "seeds", "recrawl", "scope", "freshness")
-_FRESHNESS = ("bandwidth", "suspect_share", "discovery_share", "policy", "alpha", "chi")
+_FRESHNESS = ("bandwidth", "suspect_share", "discovery_share", "policy", "alpha", "chi", "guided_share")
 _MOST_URLS = 10_000
 
 
@@ -119,6 +119,8 @@ def publish(request: WebRequest) -> Response:
                 400, "sitemap is not an address", hint='send {"sitemap": "https://example.org/sitemap.xml"}'
             )
         given["sitemap"] = document["sitemap"]
+    if isinstance(document.get("changefreq"), str):
+        given["changefreq"] = document["changefreq"]
     if "urls" in document or "sitemap" not in document:
         given["urls"] = _urls(document.get("urls"), MAX_URLS)
     return json_response({"answer": send_command(request, "publish", given)})

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from quadloom.asking.audit.report import DefectGroup, PageFindings, audit, pages_of
 from quadloom.checks.codes import CodeEntry, codes
-from quadloom.model.finding import Finding, FindingRecord, reported
+from quadloom.model.finding import WEIGHT, Finding, FindingRecord, reported
 from quadloom.web.server.errors import HttpError
 from quadloom.web.server.requests import ViewResponse, WebRequest
 
@@ -59,7 +59,7 @@ def findings_page(request: WebRequest) -> ViewResponse:
         pages=sum(bool(page.findings) for page in pages),
         score=sum(site.score * site.with_data for site in report.sites) / with_data if with_data else 100.0,
         filters=filters,
-        severities=_ordered(counts["severities"]),
+        severities={name: counts["severities"][name] for name in WEIGHT if name in counts["severities"]},
         codes=_ordered(counts["codes"]),
         sites=_ordered({site.site: site.errors + site.warnings + site.remarks for site in report.sites}),
         types=_ordered(counts["types"]),

@@ -33,6 +33,7 @@ _JUST_NOW = 30.0  # seconds
 _DRAWN = ("fetch", "transform", "index")
 _MOST_POINTS = 200  # of a line
 _RUNS_DRAWN = 6
+_FEWEST_POINTS = 4  # with fewer there is no curve to see
 _STATES = (
     "queued",
     "waiting",
@@ -121,12 +122,14 @@ def monitor_page(request: WebRequest) -> ViewResponse:
         runs=runs_of(warehouse.stores.catalog),
         cluster=request.site.crawl.cluster(),
     )
+    drawn_runs = _drawn_runs(view.runs)
     extra: dict[str, object] = {
         "states": {name: view.frontier[name] for name in _STATES},
         "tiles": tiles(view),
         "phases": _DRAWN,
         "chart": _chart(view.points),
-        "past": _past(view.runs),
+        "drawn_runs": drawn_runs,
+        "past": _past(drawn_runs),
         "by_phase": _phases_of_run(view.runs),
     }
     return ViewResponse("monitor.html", view, extra)
@@ -171,7 +174,7 @@ def _last_balance(catalog: Catalog) -> Balance:
 
 def _phases_of_run(runs: list[CrawlRun]) -> Markup:
     """The curves of the phases over the newest run that has some: MultiCrawler's figures 2 to 6."""
-    run = next((run for run in runs if len(run.points) > 1 and run.points[-1].phases), None)
+    run = next((run for run in runs if len(run.points) >= _FEWEST_POINTS and run.points[-1].phases), None)
     if run is None:
         return Markup()
     series = [
@@ -182,13 +185,16 @@ def _phases_of_run(runs: list[CrawlRun]) -> Markup:
 
 
 def _past(runs: list[CrawlRun]) -> Markup:
-    """The pace of the newest runs, one line each, beginning at 0."""
+    """The pace of the newest runs, one line each. One run alone has its phases drawn, which says more."""
     series = [
         (moment(run.started_at), [Mark("", point.at - run.started_at, point.rate) for point in run.points])
-        for run in runs[:_RUNS_DRAWN]
-        if len(run.points) > 1
+        for run in runs
     ]
-    return line(series, "Pages per second of the latest runs, by seconds since their begin") if series else Markup()
+    return line(series, "Pages per second of the latest runs, by time since their begin") if len(runs) > 1 else Markup()
+
+
+def _drawn_runs(runs: list[CrawlRun]) -> list[CrawlRun]:
+    return [run for run in runs[:_RUNS_DRAWN] if len(run.points) >= _FEWEST_POINTS]
 
 
 def _hosts(events: list[Event], now: float) -> list[tuple[str, int]]:

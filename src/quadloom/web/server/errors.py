@@ -48,7 +48,7 @@ class HttpError(QuadloomError):
 
 _HINTS = {
     400: "see /openapi.json for the parameters of this address",
-    404: "all addresses are listed in /openapi.json",
+    404: "the address is misspelt, or what it showed is gone; programs find all addresses in /openapi.json",
     405: "the Allow header lists the methods that this address takes",
     406: "accept one of the media types in /openapi.json",
     500: "this is a bug in Quadloom; the server's log has the details",

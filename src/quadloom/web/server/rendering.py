@@ -33,6 +33,7 @@ MORE = (
     ("/subscriptions", "Subscriptions"), ("/topics", "Topics"), ("/about", "About"),
     ("/openapi.json", "API"), ("/.well-known/void", "VoID"),
 )  # fmt: skip
+_ADDRESSES = frozenset(path for path, _ in MENU + MORE)
 _MISSING = "The SPARQL editor is not built: run make web, then restart the server."
 
 
@@ -51,7 +52,8 @@ class Renderer:
     def error(self, request: Request, error: ErrorBody, headers: dict[str, str]) -> Response:
         path = request.url.path
         if prefers_html(request.headers.get("accept", "")) and not path.endswith((".json", ".svg")):
-            view = ViewResponse("error.html", {"error": error}, status=error.status, headers=headers)
+            names = {"error": error, "addresses": _ADDRESSES}
+            view = ViewResponse("error.html", names, status=error.status, headers=headers)
             return self._page(request, view)
         return Response(error.encode(), error.status, media_type="application/json", headers=headers)
 
@@ -123,6 +125,8 @@ def _environment(site: SiteState) -> Environment:
         size=filters.size,
         percent=filters.percent,
         snippet=filters.snippet,
+        sentence=filters.sentence,
+        with_links=filters.with_links,
         seconds=filters.seconds,
         date_words=filters.date_words,
         place=filters.place,

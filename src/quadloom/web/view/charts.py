@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 import msgspec
 from markupsafe import Markup, escape
 
+from quadloom.web.view.filters import span
+
 _WIDTH = 760.0
 _LABEL = 190.0
 _ROW = 24.0
@@ -50,12 +52,12 @@ def bars(marks: Sequence[Mark], title: str) -> Markup:
 
 
 def line(series: Sequence[tuple[str, Sequence[Mark]]], title: str, *, dates: bool = False) -> Markup:
-    """Lines over `x`; with `dates`, x is Unix time."""
+    """Lines over `x`: Unix time with `dates`, else seconds since a begin."""
     marks = [mark for _, points in series for mark in points]
     if not marks:
         return Markup()
     height, left, bottom = 240.0, 56.0, 28.0
-    low_x, high_x = min(mark.x for mark in marks), max(mark.x for mark in marks)
+    low_x, high_x = min(mark.x for mark in marks) if dates else 0.0, max(mark.x for mark in marks)
     high_y = max(max(mark.y for mark in marks), 0.0) or 1.0
     low_y = min(0.0, *(mark.y for mark in marks))
     scale_x = (_WIDTH - left - 16) / ((high_x - low_x) or 1.0)
@@ -69,7 +71,7 @@ def line(series: Sequence[tuple[str, Sequence[Mark]]], title: str, *, dates: boo
         value = low_x + (high_x - low_x) * place / 4
         x = left + (value - low_x) * scale_x
         anchor = "start" if place == 0 else "end" if place == 4 else "middle"
-        label = _date(value, high_x - low_x) if dates else _number(value)
+        label = _date(value, high_x - low_x) if dates else span(value)
         parts.append(f'<text class="tick" x="{x:.1f}" y="{height - 8:.0f}" text-anchor="{anchor}">{label}</text>')
     for number, (_, points) in enumerate(series, 1):
         path = "L".join(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from datetime import UTC, datetime
 
 from markupsafe import Markup, escape
@@ -83,6 +83,24 @@ def span(value: float) -> str:
         if value >= length:
             return f"{value / length:.0f} {unit}"
     return f"{value:.0f} s"
+
+
+def sentence(text: str) -> str:
+    """With a capital at its begin, unless it begins with a URL or an address of this site."""
+    first = text.partition(" ")[0]
+    return text if "/" in first else text[:1].upper() + text[1:]
+
+
+_ADDRESS = re.compile(r"(?<![^\s(])/[a-z][a-z./-]*[a-z]")
+
+
+def with_links(text: str, addresses: Container[str]) -> Markup:
+    """Escaped, with a link for every word that is one of these addresses of the site."""
+
+    def linked(match: re.Match[str]) -> str:
+        return f'<a href="{match[0]}">{match[0]}</a>' if match[0] in addresses else match[0]
+
+    return Markup(_ADDRESS.sub(linked, str(escape(text))))
 
 
 def snippet(text: str) -> Markup:

@@ -1,0 +1,88 @@
+"""Addresses that are not well-formed: JSON-LD leaves out their statements, so that no other check sees them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from quadloom.checks.items import local
+from quadloom.checks.locating import excerpt_of
+from quadloom.model.finding import Finding
+from quadloom.syntaxes.iri import is_well_formed, resolve
+from quadloom.syntaxes.jsonld import contexts
+from quadloom.syntaxes.jsonld.places import JsonldPlaces, MemberText
+from quadloom.syntaxes.registry import Context
+
+_CODE = "jsonld-term"
+_TEMPLATE = re.compile(r"\{[^{}\s]+\}")
+_MOST = 50  # of one page
+_SCHEMA = "https://schema.org/"
+
+
+def name_dropped_addresses(context: Context, blanks: Mapping[str, int]) -> list[Finding]:
+    """Findings for each address that made JSON-LD leave out a statement, with its property and line.
+
+    They take the place of the extractor's own finding, which only counts. Pages without such a finding cost nothing.
+    """
+    vague = [one for one in context.findings if one.code == _CODE]
+    if not vague or "jsonld" not in blanks:
+        return []
+    places = JsonldPlaces(context, blanks["jsonld"])
+    found = [_finding(context, one) for one in places.texts(_Dropped(context.base).is_dropped, _MOST)]
+    if len(found) >= sum(int(re.sub(r"\D.*", "", one.message) or 0) for one in vague):
+        context.findings = [one for one in context.findings if one.code != _CODE]
+    return found
+
+
+class _Dropped:
+    """Knows which texts gave no statement."""
+
+    def __init__(self, base: str) -> None:
+        known = contexts.find(_SCHEMA)
+        self._terms = known.active.terms if known is not None else {}
+        self._base = base
+
+    def is_dropped(self, key: str, text: str) -> bool:
+        term = self._terms.get(key)
+        is_address = key in ("@id", "@type") or (term is not None and term.type == "@id")
+        return is_address and not text.startswith("_:") and not is_well_formed(resolve(self._base, text))
+
+
+def _finding(context: Context, one: MemberText) -> Finding:
+    line, column = context.positions.at(one.place.start)
+    excerpt, caret = excerpt_of(context.utf8, one.place.start)
+    name = local(one.type)
+    path = f"{name or 'item'} › {one.key}"
+    if _TEMPLATE.search(one.text):
+        return Finding(
+            _CODE,
+            f"{one.key} is a URL template, not an address: its statement is left out",
+            "info",
+            "transform",
+            line,
+            column,
+            "describe an EntryPoint with urlTemplate",
+            "jsonld",
+            path,
+            name,
+            one.text[:120],
+            "an EntryPoint with urlTemplate",
+            excerpt,
+            caret,
+        )
+    return Finding(
+        "bad-url",
+        f"{one.key} is not a URL: its statement is left out",
+        "error",
+        "transform",
+        line,
+        column,
+        "write the whole address, without spaces and other characters that need %-escapes",
+        "jsonld",
+        path,
+        name,
+        one.text[:120],
+        "an absolute address, https://…",
+        excerpt,
+        caret,
+    )

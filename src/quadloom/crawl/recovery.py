@@ -1,0 +1,418 @@
+"""A warehouse whose database is lost or damaged, recovered in place from its archive: `quadloom recover`.
+
+The archive has every page as it was fetched, in the order of the visits. So recovery is the same crawl once more, with
+the archive instead of the web: each record passes through `Ingest`, in a new database, and is not written to the
+archive again, because it is there already. What follows from pages follows again: history, links and with them the
+queue, robots.txt, how often pages change and when they are due. A page that no earlier page linked to was a seed.
+
+What no page says is lost: URLs that a person excluded or requested, subscriptions, saved queries, visits that found a
+page unchanged. If the old database can be read in part, these are taken from there (`quadloom.maintenance.salvage`).
+
+The new database is written in `recovery/`, the indexes beside the old ones. Then, in this order:
+
+1. The damaged database, if there is one, is renamed to `quadloom.db.damaged`.
+2. The new one takes its place. From here on the warehouse is recovered.
+3. The new indexes replace the old ones as those of a rebuild do (`quadloom.maintenance.swap`).
+
+A process that is killed before 2 leaves a warehouse without a database, which says so: the same command starts again.
+After 2, pages whose indexes did not come into place are indexed by the next crawl, as after any crash.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar, cast, get_args
+
+import msgspec
+
+from quadloom.asking.statistics import Statistics
+from quadloom.crawl.scope import SEEDS, CrawlScope, read_seeds
+from quadloom.errors import StoreError, UsageError
+from quadloom.fetching.fetcher import RobotsUpdate, robots_row
+from quadloom.ingest.failpoints import Failpoints
+from quadloom.ingest.ingest import Ingest
+from quadloom.maintenance.archive_order import all_pages
+from quadloom.maintenance.links import LinkRecorder
+from quadloom.maintenance.rebuild import other_graphs
+from quadloom.maintenance.salvage import DamagedDatabase
+from quadloom.maintenance.swap import SpooledLedger, abandon, commit
+from quadloom.model.event import EventKind
+from quadloom.model.link import LinkKind
+from quadloom.model.outcome import ArchiveRef, PageRow
+from quadloom.model.page import Failure, Page
+from quadloom.model.quads import Quads
+from quadloom.model.url import canonical, fingerprint, host_of, site_of
+from quadloom.model.visit import Visit
+from quadloom.model.wire import decode
+from quadloom.phases.descriptions import VISITS
+from quadloom.process.durable import make_folder, sync
+from quadloom.refresh.scheduler import RefreshScheduler
+from quadloom.scheduling.page_row import PageScheduleRow
+from quadloom.scheduling.scope import KEPT_DEPTH, Scope, ScopeRecord
+from quadloom.settings import Settings
+from quadloom.stores.archive.placed import PlacedArchive
+from quadloom.stores.backends import fresh_quads, open_archive, open_quads, open_state, open_text
+from quadloom.stores.named_values import restore
+from quadloom.stores.protocols.archive import Archive
+from quadloom.stores.protocols.frontier import ScheduledPage
+from quadloom.stores.protocols.quads import QuadStore
+from quadloom.stores.sqlite.lock import WarehouseLock
+from quadloom.stores.sqlite.outbox import begin_ids_after
+from quadloom.stores.sqlite.state import DATABASE
+from quadloom.stores.stores import Places, Stores, places_of
+from quadloom.topical.topic import TOPIC_GRAPHS
+
+RECOVERY = "recovery"  # the folder of the new database
+DAMAGED = f"{DATABASE}.damaged"
+_BATCH = 500
+_ANYWHERE = ScopeRecord(reach="any", max_depth=KEPT_DEPTH)
+
+T = TypeVar("T")
+Notice = Callable[[EventKind, str], None]
+
+
+class RecoveryReport(msgspec.Struct, frozen=True, kw_only=True):
+    """`versions`: records of the archive that were read again, for `pages` different pages. `unreadable_bytes`: of the
+    archive, which hold no readable record. `queued`: URLs that the next crawl will visit. `seeds`: the pages from which
+    the scope follows; `seeds_known`: they come from the old database, and are not derived from the links. `kept`: URLs
+    and values that could be read from the old database."""
+
+    pages: int = 0
+    versions: int = 0
+    unreadable_bytes: int = 0
+    queued: int = 0
+    seeds: tuple[str, ...] = ()
+    seeds_known: bool = False
+    kept: int = 0
+
+
+def recover(
+    path: Path,
+    settings: Settings,
+    *,
+    progress: Callable[[int], None] = lambda _records: None,
+    notice: Notice = lambda _kind, _text: None,
+) -> RecoveryReport:
+    """Recover the warehouse at `path`; the next opening for writing puts the new indexes in their place.
+
+    Raises `UsageError` if its database is whole, `StoreError` if it is on a server or the archive has no page, and
+    `WarehouseLocked` if a process owns the warehouse. Then nothing has changed."""
+    if not settings.stores.frontier.startswith("sqlite:"):
+        raise StoreError("the database of this warehouse is on a server", hint="restore it there, from a backup")
+    if not path.is_dir():
+        raise StoreError(f"there is no warehouse at {path}", hint="name its directory with -w")
+    lock = WarehouseLock(path)
+    try:
+        old = path / DATABASE if (path / DATABASE).exists() else path / DAMAGED
+        with closing(DamagedDatabase(old)) as damaged:
+            if damaged.is_whole() and old.name == DATABASE:
+                raise UsageError(
+                    f"the database of {path} is not damaged, so nothing was changed",
+                    hint="to compare everything: `quadloom verify`; to rebuild the indexes: `quadloom rebuild`",
+                )
+            places = places_of(path, settings)
+            abandon(places)
+            report = _Recovery(path, settings, damaged, progress, notice).run()
+        _put_in_place(places, Failpoints(settings.crawl.failpoint))
+    finally:
+        lock.release()
+    return report
+
+
+class _Recovery:
+    """Fills a new database in `recovery/`, and new indexes beside the old ones."""
+
+    def __init__(
+        self,
+        path: Path,
+        settings: Settings,
+        damaged: DamagedDatabase,
+        progress: Callable[[int], None],
+        notice: Notice,
+    ) -> None:
+        self._path = path
+        self._settings = settings
+        self._damaged = damaged
+        self._progress = progress
+        self._notice = notice
+        self._now = 0.0  # when the record was fetched that is being read: recovery lives in the time of its archive
+        self._versions = 0
+        self._seeds: dict[str, None] = {}
+        self._reached: set[str] = set()  # sites that were read, or hosts, or pages, by `crawl.scope`
+
+    def run(self) -> RecoveryReport:
+        path, settings = self._path, self._settings
+        shutil.rmtree(path / RECOVERY, ignore_errors=True)
+        places = places_of(path, settings)
+        with ExitStack() as opened:
+            archive = opened.enter_context(closing(_open_archive(path, settings)))
+            make_folder(path / RECOVERY)
+            old = opened.enter_context(_old_quads(places, settings))
+            state = opened.enter_context(closing(open_state(path / RECOVERY, settings, writable=True)))
+            frontier = opened.enter_context(closing(state.frontier(Scope(_ANYWHERE), self._now)))
+            ledger = opened.enter_context(closing(SpooledLedger(path)))
+            quads = opened.enter_context(fresh_quads(places.new("quads"), settings))
+            text = opened.enter_context(closing(open_text(places.new("text"), settings, writable=True)))
+            stores = Stores(
+                path=path,
+                settings=settings,
+                state=state,
+                frontier=frontier,
+                catalog=state.catalog,
+                archive=archive,
+                quads=quads,
+                text=text,
+                outbox=state.outbox,
+                bus=state.bus,
+                query_source=places.new("quads"),
+                opened_at=state.changed_mark(),
+            )
+            kept = self._keep_values(stores)
+            known = read_seeds(stores.catalog)
+            bytes_read = self._replay(stores, PlacedArchive(archive), ledger, _topical_pages(old))
+            kept += self._keep_queue(stores)
+            seeds = known or list(self._seeds)
+            SEEDS.put(stores.catalog, seeds)
+            CrawlScope(settings.crawl, stores.catalog, frontier, Scope(_ANYWHERE)).reload()
+            if old is not None:
+                quads.insert_new([Quads.of(graph, old.graph(graph)) for graph in other_graphs(old) if graph != VISITS])
+            quads.flush()
+            quads.optimize()
+            text.commit()
+            ledger.complete(Statistics.recounted(quads, stores.catalog).encode())
+            return RecoveryReport(
+                pages=sum(1 for _ in all_pages(stores)),
+                versions=self._versions,
+                unreadable_bytes=sum(archive.files().values()) - bytes_read,
+                queued=frontier.stats(self._now).queued,
+                seeds=tuple(seeds),
+                seeds_known=bool(known),
+                kept=kept,
+            )
+
+    def _keep_values(self, stores: Stores) -> int:
+        kept = 0
+        with stores.catalog.transaction():
+            for name, data in self._damaged.values():
+                kept += restore(stores.catalog, name, data)
+        return kept
+
+    def _keep_queue(self, stores: Stores) -> int:
+        kept = 0
+        for batch in _batches(self._damaged.unread()):
+            stores.frontier.add(batch, self._now)
+            kept += len(batch)
+        return kept
+
+    def _replay(self, stores: Stores, archive: PlacedArchive, ledger: SpooledLedger, topical: frozenset[int]) -> int:
+        """Every record of the archive through the phases of a crawl. Returns how many bytes could be read."""
+        stores = msgspec.structs.replace(stores, archive=archive)
+        scheduler = RefreshScheduler(stores.catalog, stores.frontier, self._settings)
+        recorder = LinkRecorder(stores.places.links)
+        ingest = Ingest(
+            stores,
+            self._settings,
+            hooks=(scheduler, recorder),
+            statistics=Statistics(),
+            ledger=ledger,
+            links_of=recorder.append,
+            clock=lambda: self._now,
+            notice=self._notice,
+        )
+        read = 0
+        try:
+            for ref, record in _records(archive):
+                read += ref.length
+                self._now = max(self._now, record.fetched_at)
+                self._versions += 1
+                self._progress(self._versions)
+                robots = _robots_page(record)
+                if robots is not None:
+                    ingest.add_robots(self._robots(robots))
+                else:
+                    self._feed(ingest, stores, archive, ref, record, topical)
+            ingest.drain()
+            ingest.settle([], self._now)
+            for rows in _batches(all_pages(stores)):
+                self._keep_schedule(stores, ingest, rows)
+            ingest.finish_indexing()
+        finally:
+            ingest.close()
+            recorder.close()
+        scheduler.close(exact=False)  # the next crawl computes the sums from the rows
+        return read
+
+    def _feed(
+        self,
+        ingest: Ingest,
+        stores: Stores,
+        archive: PlacedArchive,
+        ref: ArchiveRef,
+        record: Page | Failure,
+        topical: frozenset[int],
+    ) -> None:
+        key = canonical(record.url)
+        number = fingerprint(key)
+        ingest.wait_for(number)
+        visit = self._visit(stores, record.url, key, number)
+        if visit is None:  # the page that links to it may be on its way through the workers
+            ingest.drain()
+            visit = self._visit(stores, record.url, key, number)
+        if visit is None:
+            visit = Visit(record.url, key, host_of(record.url), number, kind="seed", priority=1)
+            if number in topical:
+                visit = msgspec.structs.replace(visit, depth=KEPT_DEPTH, kind="result", priority=2)
+        if visit.depth != KEPT_DEPTH:
+            self._note_seed(visit)
+        archive.expect(record.url, ref)
+        if isinstance(record, Page) and 200 <= record.status < 300:
+            ingest.feed(visit, record)
+        else:
+            ingest.submit(visit, record)
+            ingest.step(0.0)
+
+    def _visit(self, stores: Stores, href: str, key: str, number: int) -> Visit | None:
+        """With the way on which the page was found; None = nothing that was read so far leads to it."""
+        host = host_of(href)
+        known = stores.catalog.page(number) or self._damaged.page(number)
+        if known is not None:
+            again = stores.catalog.page(number) is not None
+            return Visit(href, key, host, number, known.depth, kind=_kind(known), known=again, via=known.via)
+        found = stores.frontier.explain(key, self._now)
+        source = stores.catalog.page(found.via) if found is not None and found.via else None
+        if found is None or (source is not None and source.depth >= KEPT_DEPTH):
+            return None
+        depth = source.depth + (found.kind != "redirect") if source is not None else 0
+        return Visit(href, key, host, number, depth, kind=found.kind, via=found.via)
+
+    def _note_seed(self, visit: Visit) -> None:
+        """A page that no earlier one led to was a seed. So was some page of every site that was read: sites link to
+        each other, and the scope did not keep this one out."""
+        reach = self._settings.crawl.scope
+        name = {"page": visit.key, "host": visit.host, "site": site_of(visit.host), "any": ""}[reach]
+        if visit.kind == "seed" or name not in self._reached:
+            self._seeds.setdefault(visit.href)
+        self._reached.add(name)
+
+    def _robots(self, page: Page) -> RobotsUpdate:
+        origin = page.url.removesuffix("/robots.txt")
+        row = robots_row(origin, page, self._settings.crawl.user_agent, self._settings, page.fetched_at)
+        return RobotsUpdate(host_of(page.url), row.encode(), row.expires, row.robots.crawl_delay, row.robots.sitemaps)
+
+    def _keep_schedule(self, stores: Stores, ingest: Ingest, rows: list[PageRow]) -> None:
+        """What the old database knew of visits that found a page unchanged, which the archive does not have."""
+        amended: list[PageRow] = []
+        times: list[ScheduledPage] = []
+        for row in rows:
+            old = self._damaged.page(row.fingerprint)
+            if old is None or not old.schedule or old.body_digest != row.body_digest:
+                continue
+            row = msgspec.structs.replace(
+                row, schedule=old.schedule, visits=old.visits, changes=old.changes, first_seen=old.first_seen
+            )
+            amended.append(row)
+            with suppress(msgspec.MsgspecError):
+                due = decode(old.schedule, PageScheduleRow).next_visit
+                if due is not None:
+                    times.append(ScheduledPage(row.fingerprint, row.host, due))
+        if amended:
+            with stores.catalog.transaction():
+                stores.catalog.amend(amended)
+                stores.frontier.reschedule(times, self._now)
+            ingest.describe(amended)
+
+
+def _open_archive(path: Path, settings: Settings) -> Archive:
+    """For writing, which ends a file that a crash left open; but only if there are records: a disk that is not mounted
+    must not get an empty archive."""
+    with closing(open_archive(path / "archive", settings, writable=False)) as found:
+        if not found.size():
+            raise StoreError(
+                f"the archive of {path} has no page, so there is nothing to recover from",
+                hint=f"mount its disk, or restore {DATABASE} from a backup",
+            )
+    return open_archive(path / "archive", settings, writable=True)
+
+
+def _records(archive: Archive) -> Iterator[tuple[ArchiveRef, Page | Failure]]:
+    """Readable records in order of writing. Of a page that was rendered, the archive has what the server sent just
+    before what its scripts made of it, with the same time: only the latter is the visit."""
+    last: tuple[ArchiveRef, Page | Failure] | None = None
+    for file in sorted(archive.files()):
+        for item in archive.read_file(file):
+            if last is not None and (last[1].url, last[1].fetched_at) != (item[1].url, item[1].fetched_at):
+                yield last
+            last = item
+    if last is not None:
+        yield last
+
+
+def _robots_page(record: Page | Failure) -> Page | None:
+    is_robots = record.url.count("/") == 3 and record.url.endswith("/robots.txt")
+    return record if is_robots and isinstance(record, Page) and record.status == 200 else None
+
+
+def _kind(row: PageRow) -> LinkKind:
+    """By which kind of link a page was found; rows of older versions do not say."""
+    return cast(LinkKind, row.link_kind) if row.link_kind in get_args(LinkKind) else "other"
+
+
+def _batches(items: Iterable[T]) -> Iterator[list[T]]:
+    rest = iter(items)
+    while batch := list(islice(rest, _BATCH)):
+        yield batch
+
+
+def _topical_pages(quads: QuadStore | None) -> frozenset[int]:
+    """Pages that topical crawls chose. No page need link to them, and they are no seeds: the next crawl must not read
+    all of their sites."""
+    found: set[int] = set()
+    if quads is None:
+        return frozenset()
+    for graph in other_graphs(quads):
+        if graph.startswith(TOPIC_GRAPHS):
+            lines = quads.graph(graph).decode("utf-8", "replace").splitlines()
+            subjects = (line.partition(" ")[0][1:-1] for line in lines)
+            found.update(fingerprint(canonical(subject)) for subject in subjects if subject.startswith("http"))
+    return frozenset(found)
+
+
+@contextmanager
+def _old_quads(places: Places, settings: Settings) -> Iterator[QuadStore | None]:
+    """The quads of before, if they can be read."""
+    try:
+        store = open_quads(places.of("quads"), settings, writable=False)
+    except StoreError:
+        yield None
+        return
+    with closing(store):
+        yield store
+
+
+def _put_in_place(places: Places, failpoints: Failpoints) -> None:
+    """Steps 1 to 3."""
+    path = places.path
+    failpoints.reach("recovery-filled")
+    old = path / DATABASE
+    if old.exists():
+        for ending in ("", "-wal", "-shm"):
+            file = Path(f"{old}{ending}")
+            if file.exists():
+                file.replace(f"{path / DAMAGED}{ending}")
+        sync(path)
+    for ending in ("-wal", "-shm"):  # left over from a database that was removed: they belong to no file
+        Path(f"{old}{ending}").unlink(missing_ok=True)
+    failpoints.reach("recovery-old-away")
+    new = path / RECOVERY / DATABASE
+    begin_ids_after(new, int(time.time()))  # whatever the lost database has used, was less
+    sync(new)
+    new.rename(old)
+    sync(path)
+    failpoints.reach("recovery-new-in")
+    shutil.rmtree(path / RECOVERY)
+    commit(places, failpoints)

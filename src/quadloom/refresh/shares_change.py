@@ -1,0 +1,49 @@
+"""What people may change about a running crawl's bandwidth, weights and order, and which values are refused."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from quadloom.errors import UsageError
+from quadloom.scheduling.objectives import Policy
+
+
+class SharesChange(msgspec.Struct, frozen=True):
+    """Control request `freshness`; None = as before. The fields are the settings of the same names."""
+
+    bandwidth: float | None = None
+    suspect_share: float | None = None
+    discovery_share: float | None = None
+    policy: Policy | None = None
+    alpha: float | None = None
+    chi: float | None = None
+    guided_share: float | None = None
+
+    def check(self, order: str) -> None:
+        """Raise `UsageError` for a wrong value. `order`: that of first reads. The two shares of the bandwidth are
+        checked where they are set, because their sum counts."""
+        for name, value, hint in (
+            ("the bandwidth", self.bandwidth, "to stop fetching for a while: `quadloom pause`"),
+            ("χ", self.chi, "1 weighs both kinds alike"),
+            (
+                "α",
+                self.alpha,
+                "the paper uses 0.95; smaller values care more whether a copy is old than how old it is",
+            ),
+        ):
+            if value is not None and not 0.0 < value < math.inf:  # also refuses NaN
+                raise UsageError(f"{name} must be positive, not {value:g}", hint=hint)
+        if self.guided_share is None:
+            return
+        if not 0.0 <= self.guided_share <= 1.0:
+            raise UsageError(
+                f"the guided share must be between 0 and 1, not {self.guided_share:g}",
+                hint="0 reads breadth-first only",
+            )
+        if order != "breadth-first":
+            raise UsageError(
+                f"first reads are in the order {order}, which has no share to change",
+                hint="start the crawl with crawl.order = breadth-first",
+            )

@@ -1,0 +1,138 @@
+"""Answers to a search from the commits of one index, or of one per shard: hits with snippets, facets, words."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+import tantivy
+from tantivy import Query
+
+from quadloom.analysis.scripts import readable
+from quadloom.analysis.words import query_tokens
+from quadloom.stores.protocols.text import Highlights, Hit, SearchAnswer, SearchRequest
+from quadloom.stores.search import text_query
+from quadloom.stores.search.query_plan import IndexVocabulary, plan_search
+from quadloom.stores.search.snippets import highlights_of, snippet
+from quadloom.stores.search.synonyms import Synonyms
+from quadloom.stores.text.documents import excerpt_of, title_of
+from quadloom.stores.text.search import (
+    FoundPage,
+    GatheredVocabulary,
+    Scatter,
+    TantivySearch,
+    TantivyVocabulary,
+    one_after_another,
+)
+
+_FACETS = {"types": "types", "vocabularies": "vocabularies", "sites": "site", "languages": "language", "kinds": "kind"}
+_FACET_SIZE = 20
+_GATHERED_FACET_SIZE = 100  # asked of each of several indexes: the first 20 of all are among these, but for rare cases
+_MAX_NAMED = 100_000  # URLs kept, some 15 MB
+
+
+class CommittedIndex:
+    """A searcher of one commit, and a cache of its documents' URLs.
+
+    `ql:matches` needs the URLs of a thousand hits and nothing else. Each costs 14 µs, because the whole document is
+    read; common words share most of their hits, so the second question finds them here. An address belongs to one
+    searcher: the next commit begins with an empty cache.
+    """
+
+    def __init__(self, index: tantivy.Index, mark: tuple[int, ...], weights: dict[str, float]) -> None:
+        self.schema = index.schema
+        self.searcher = index.searcher()
+        self.weights = weights
+        self.vocabulary = TantivyVocabulary(self.searcher, tuple(weights))
+        self.mark = mark  # taken before the searcher, so a commit in between is noticed at the next question
+        self._urls: dict[tuple[int, int], str] = {}
+
+    def hit(self, score: float, address: tantivy.DocAddress) -> Hit:
+        key = (address.segment_ord, address.doc)
+        url = self._urls.get(key)
+        if url is None:
+            url = self.searcher.doc(address).get_first("id") or ""
+            if len(self._urls) < _MAX_NAMED:
+                self._urls[key] = url
+        return Hit(id=url, score=float(score))
+
+
+def answer(
+    commits: Sequence[CommittedIndex],
+    request: SearchRequest,
+    synonyms: Synonyms,
+    scatter: Scatter = one_after_another,
+) -> SearchAnswer:
+    """What these indexes have together. A document is in one of them only."""
+    started = time.perf_counter()
+    parsed = text_query.parse(request.text)
+    search = TantivySearch(commits, parsed, request, scatter)
+    plan = plan_search(parsed, vocabulary_of(commits), search.ask, synonyms=synonyms, exact=request.exact)
+    marked = highlights_of(plan.last)
+    found = search.page(plan) if request.limit > 0 else []
+    if request.snippets:
+        hits = tuple(_hit(page, commits[page.place].searcher, marked, request) for page in found)
+    else:
+        hits = tuple(commits[page.place].hit(page.score, page.address) for page in found)
+    return SearchAnswer(
+        hits=hits,
+        total=plan.steps[-1][1].count,
+        facets=_facets(commits, search.last_queries) if request.facets else {},
+        seconds=time.perf_counter() - started,
+        corrections=plan.corrections,
+        missing=plan.missing,
+        most_words=plan.most_words,
+        offers=plan.offers,
+        newest=parsed.newest,
+        highlights=marked,
+    )
+
+
+def vocabulary_of(commits: Sequence[CommittedIndex]) -> IndexVocabulary:
+    if len(commits) == 1:
+        return commits[0].vocabulary
+    return GatheredVocabulary([committed.vocabulary for committed in commits])
+
+
+def words_of(vocabulary: IndexVocabulary, prefix: str, limit: int) -> list[tuple[str, int]]:
+    """Words that begin so, as people write them."""
+    tokens = query_tokens(prefix)
+    found = vocabulary.starting_with(tokens[-1] if tokens else "", limit)
+    return [(readable(word), count) for word, count in found]
+
+
+def _hit(found: FoundPage, searcher: tantivy.Searcher, marked: Highlights, request: SearchRequest) -> Hit:
+    document = searcher.doc(found.address)
+    excerpt = excerpt_of(document)
+    return Hit(
+        id=document.get_first("id") or "",
+        score=found.score,
+        title=title_of(document),
+        snippet="" if request.excerpts else snippet(excerpt, marked),
+        types=tuple(document.get_all("types")),
+        site=document.get_first("site") or "",
+        language=document.get_first("language") or "",
+        kind=document.get_first("kind") or "",
+        fetched_at=document.get_first("fetched_at") or 0.0,
+        excerpt=excerpt if request.excerpts else "",
+        explanation=found.explanation,
+        tier=found.tier,
+    )
+
+
+def _facets(commits: Sequence[CommittedIndex], queries: Sequence[Query]) -> dict[str, list[tuple[str, int]]]:
+    size = _FACET_SIZE if len(commits) == 1 else _GATHERED_FACET_SIZE
+    wanted = {name: {"terms": {"field": field, "size": size}} for name, field in _FACETS.items()}
+    wanted["years"] = {"terms": {"field": "year", "size": size}}
+    counts: dict[str, Counter[str]] = {name: Counter() for name in wanted}
+    for committed, query in zip(commits, queries, strict=True):
+        found = committed.searcher.aggregate(query, wanted)
+        for name, counter in counts.items():
+            for bucket in found[name]["buckets"]:
+                counter[_key(bucket["key"])] += int(bucket["doc_count"])
+    return {name: counter.most_common(_FACET_SIZE) for name, counter in counts.items()}
+
+
+def _key(value: str | float) -> str:
+    return value if isinstance(value, str) else str(int(value))

@@ -1,0 +1,191 @@
+"""The elements of a parsed page by number, and views of its text: a seam with a twin in C and one in Python.
+
+A page has a thousand elements, and to ask each of them from Python costs more than to parse it. So the questions are
+about many elements at once: those with a name, those with an attribute, the values of some attributes of some elements.
+What the answers mean is decided by the callers, once, in Python. Both twins give the same answers; tests compare them
+on every page of the corpora. The one in C (`quadloom.native.elements`) is optional and walks lexbor's own tree through
+its public functions. It is used if it was built, if the loaded parser has all these functions, and if both twins say
+the same about a small page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Literal, Protocol
+
+import selectolax.lexbor
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from quadloom.syntaxes.html.element_nodes import COMMON_TAGS, ElementNodes
+
+Values = tuple[str | None, ...]
+Twin = Literal["native", "python"]
+
+BELOW, BESIDE, LEFT_OUT = 1, 2, 3
+
+
+class TextView(Protocol):
+    """The text below one element, the view's root, while parts of the page are left out step by step.
+
+    Whatever is left out is cut off: it has no parent, and it is no part of what holds it.
+    """
+
+    def leave_out(self, numbers: Sequence[int], /) -> None:
+        """Leave out all that these elements hold. The elements stay, empty."""
+
+    def place(self, number: int, /) -> int:
+        """`BELOW` the root, `BESIDE` it (elsewhere in the page), or `LEFT_OUT`."""
+
+    def parent(self, number: int, /) -> int:
+        """As `Elements.parent`; -1 if its parent was emptied."""
+
+    def size(self, number: int, /) -> int:
+        """Characters of `text`."""
+
+    def text(self, number: int, /) -> str:
+        """The text of one element without what was left out."""
+
+    def blocks(self, inline: tuple[str, ...], /) -> str:
+        """The text below the root in blocks, one a line, white space folded, without empty ones. Every element
+        separates blocks except those with the names in `inline`, which must be among `COMMON_TAGS`. Comments separate
+        nothing. The last question that a view answers."""
+
+
+class Elements(Protocol):
+    """Elements are numbers from 0, the root, in document order. The contents of `<template>` are not among them.
+
+    Numbers are returned in document order, each once, and `nesting` wants them so. Texts and attributes are those of
+    the tree as it was parsed; nobody may change it. A text view may do so in the end: take views when all else is read.
+    """
+
+    @property
+    def tree(self) -> LexborHTMLParser:
+        """The tree itself, for questions that are seldom asked."""
+
+    def __len__(self) -> int: ...
+
+    def named(self, name: str, /) -> list[int]:
+        """Those with a name in lower case. Quick for `COMMON_TAGS`."""
+
+    def having(self, names: tuple[str, ...], /) -> list[int]:
+        """Those that have any of these attributes, with or without a value."""
+
+    def tag(self, number: int, /) -> str:
+        """The name, in lower case for HTML."""
+
+    def parent(self, number: int, /) -> int:
+        """-1 for the root."""
+
+    def attributes(self, number: int, /) -> dict[str, str | None]:
+        """All attributes of one element; None for one without a value. A new dictionary each time."""
+
+    def values(self, numbers: Sequence[int], names: tuple[str, ...], /) -> list[Values]:
+        """For each element the values of these attributes (at most 60): None if it has no such attribute, "" if that
+        has no value."""
+
+    def words(self, name: str, wanted: tuple[str, ...], /) -> list[str]:
+        """Which of the words occur, between white space, in values of the attribute; perhaps more of them."""
+
+    def text(self, number: int, /) -> str:
+        """All text that an element holds."""
+
+    def texts(self, numbers: Sequence[int], most: int, /) -> list[str]:
+        """Of each text the first `most` characters behind the white space at its beginning."""
+
+    def nesting(self, numbers: Sequence[int], /) -> list[int]:
+        """For each of the elements which of them, by its place in the sequence, holds it most closely; -1 for none."""
+
+    def enclosing(self, numbers: Sequence[int], names: tuple[str, ...], /) -> list[int]:
+        """The elements, the root, and those of their ancestors that have any of these attributes; perhaps also other
+        ancestors. A name that ends with a colon stands for all names that begin so."""
+
+    def view(self, root: int, /) -> TextView:
+        """A view of the text below `root`, with nothing left out."""
+
+
+def elements_of(tree: LexborHTMLParser) -> Elements:
+    """The elements of a tree, by the quicker twin that this machine has."""
+    return _read(tree)
+
+
+def native_state() -> str:
+    """Whether this machine has the twin in C, else why not, for `quadloom check`."""
+    return _state
+
+
+def use(twin: Twin) -> None:
+    """Choose the twin for this process: tests run with both. Raises LookupError if this machine does not have it."""
+    global _read
+    _read = _twins[twin]
+
+
+_SELECTABLE = re.compile(r"[a-z][a-z0-9-]*\Z")
+
+
+def nodes_named(tree: LexborHTMLParser, name: str) -> list[LexborNode]:
+    """Elements of one name as nodes of the parser, for plug-ins."""
+    name = name.lower()
+    if _SELECTABLE.match(name):
+        return tree.css(name)
+    root = tree.root  # no selector can be written for such a name without escapes, such as `dc:title`
+    return [node for node in root.traverse() if (node.tag or "").lower() == name] if root is not None else []
+
+
+# Names that extractors ask attributes for: one Python string serves all pages.
+_ATTRIBUTE_NAMES = (
+    "about alt aria-hidden aria-label charset class content data datatype datetime height hidden href hreflang "
+    "http-equiv id inlist itemid itemprop itemref itemscope itemtype lang media name onclick prefix property rel "
+    "resource rev role sizes src srcset style tabindex target title type typeof value vocab width xml:lang"
+)
+_SAMPLE = (
+    "<!doctype html><html lang=en><head><title>T</title><meta name=a content='b &amp; c'></head><body id><nav>n"
+    "<a href=/x>x</a></nav><main class='k'>w<b>or</b>d<!-- c --> <p>sch\u00f6n\u00a0 \u200b1<br>2</p><svg>"
+    "<foreignObject a:b=c/></svg><x-y z>\U0001f600</x-y></main><footer>f</footer>"
+)
+
+
+def _load_native() -> tuple[Callable[[LexborHTMLParser], Elements] | None, str]:
+    try:
+        from quadloom.native import elements as native
+
+        native.bind(
+            selectolax.lexbor.__file__,
+            {name: number for number, name in COMMON_TAGS.items()},
+            {name: name for name in _ATTRIBUTE_NAMES.split()},
+        )
+    except ImportError as error:
+        return None, f"not in use: {error}"
+
+    def read(tree: LexborHTMLParser) -> Elements:
+        root = tree.root
+        return native.read(tree, root.mem_id) if root is not None else ElementNodes(tree)
+
+    tree = LexborHTMLParser(_SAMPLE)
+    if _description(read(tree)) != _description(ElementNodes(tree)):
+        return None, "not in use: it reads the trees of this parser in another way"
+    return read, "in use"
+
+
+def _description(elements: Elements) -> list[object]:
+    """All that a twin says about a small page."""
+    everything = list(range(len(elements)))
+    said: list[object] = [
+        elements.named("a"),
+        elements.having(("class", "z")),
+        elements.values(everything, ("class", "id", "content")),
+        elements.texts(everything, 3),
+        elements.nesting(everything[::2]),
+        [(elements.tag(at), elements.parent(at), elements.attributes(at), elements.text(at)) for at in everything],
+    ]
+    view = elements.view(0)
+    view.leave_out(elements.named("nav"))
+    said += [(view.place(at), view.parent(at), view.size(at), view.text(at)) for at in everything]
+    return [*said, view.blocks(("a", "b"))]
+
+
+_native, _state = _load_native()
+_twins: dict[Twin, Callable[[LexborHTMLParser], Elements]] = {"python": ElementNodes}
+if _native is not None:
+    _twins["native"] = _native
+_read = _twins.get("native", ElementNodes)

@@ -1,0 +1,117 @@
+"""Requests that are made beside a running crawl, in a thread of their own: rounds of watched topics and site searches.
+
+All that such a thread reads and writes goes through the thread that owns the stores, so politeness is that of the whole
+crawl, and pages take the same way as those of the queue.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from quadloom.stores.protocols.frontier import Frontier, HostRow
+from quadloom.topical.polite_access import FetchedPage
+
+T = TypeVar("T")
+_PAUSED = 1.0  # seconds between two looks whether a paused crawl goes on
+
+
+class CrawlAccess(Protocol):
+    """What rounds need of a running crawl."""
+
+    def call(self, action: Callable[[], object]) -> object:
+        """Run `action` in the thread that owns the stores, between two steps."""
+        ...
+
+    def take(self, fetched: FetchedPage) -> None:
+        """Settle a page that was fetched outside of the queue. Called in the thread that owns the stores."""
+        ...
+
+    def charge(self, requests: int) -> None:
+        """Take requests from the crawl's bandwidth. Called in the thread that owns the stores."""
+        ...
+
+    def bandwidth(self) -> float:
+        """Reads per second that the whole crawl may make at present; 0 = it is paused."""
+        ...
+
+
+class RoundStopped(Exception):
+    """The crawl ends, and the round with it."""
+
+
+class BackgroundRequests:
+    """What a background thread does to a crawl. `share`: of its bandwidth, for all these requests together."""
+
+    def __init__(self, crawl: CrawlAccess, share: float) -> None:
+        self._crawl = crawl
+        self._share = share
+        self._stopping = threading.Event()
+        self._next_request = 0.0  # by the monotonic clock
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._stopping.is_set()
+
+    def stop(self) -> None:
+        """From any thread: `wait` returns at once, and the next call or request raises `RoundStopped`."""
+        self._stopping.set()
+
+    def wait(self, seconds: float) -> bool:
+        """True = the crawl ends."""
+        return self._stopping.wait(seconds)
+
+    def throttle(self) -> None:
+        """Wait until the share of the bandwidth allows one request more, and charge the crawl for it."""
+        while (rate := self._crawl.bandwidth() * self._share) <= 0.0:
+            if self._stopping.wait(_PAUSED):
+                raise RoundStopped
+        now = time.monotonic()
+        self._next_request = max(self._next_request, now) + 1.0 / rate
+        if self._stopping.wait(max(0.0, self._next_request - 1.0 / rate - now)):
+            raise RoundStopped
+        self.call(lambda: self._crawl.charge(1))
+
+    def ask(self, action: Callable[[], T]) -> T:
+        """The result of `action`, run in the thread that owns the stores."""
+        found: list[T] = []
+        self.call(lambda: found.append(action()))
+        return found[0]
+
+    def call(self, action: Callable[[], object]) -> object:
+        """Run `action` in the thread that owns the stores."""
+        if self._stopping.is_set():
+            raise RoundStopped
+        try:
+            return self._crawl.call(action)
+        except TimeoutError:  # the crawl has ended
+            raise RoundStopped from None
+
+
+class OwnersFrontier:
+    """The clocks and robots.txt of hosts, asked for in the thread that owns the frontier."""
+
+    def __init__(self, frontier: Frontier, call: Callable[[Callable[[], object]], object]) -> None:
+        self._frontier = frontier
+        self._call = call
+
+    def host(self, host: str) -> HostRow | None:
+        row: list[HostRow | None] = []
+        self._call(lambda: row.append(self._frontier.host(host)))
+        return row[0]
+
+    def put_host(self, row: HostRow) -> None:
+        self._call(lambda: self._frontier.put_host(row))
+
+    def block(self, host: str, until: float, reason: str) -> None:
+        self._call(lambda: self._frontier.block(host, until, reason))
+
+    def reserve(self, host: str, now: float) -> float | None:
+        times: list[float | None] = []
+        self._call(lambda: times.append(self._frontier.reserve(host, now)))
+        return times[0]
+
+    def free(self, host: str, next_at: float, now: float) -> None:
+        self._call(lambda: self._frontier.free(host, next_at, now))

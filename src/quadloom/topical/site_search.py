@@ -1,0 +1,275 @@
+"""Pages that no page links to: an ordinary crawl asks the search of the sites that it reads (paper, section 7).
+
+A host gets its turn when its queue is empty or some dozens of its pages are read: its titles are then known, and their
+words are the first queries. A query is followed page by page while it shows URLs that the crawl does not know; the
+words of new results become queries, too. Several queries in a row without anything new end the round, at the latest
+`crawl.site_search` requests do. What is found is offered to the queue as any link, so scope and budgets hold.
+
+Rounds run in a thread of their own, as those of watched topics do (`watched`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from random import Random
+
+import msgspec
+
+from quadloom.model.link import Discovery
+from quadloom.model.url import Url, canonical, fingerprint, host_of, resolve
+from quadloom.process.clock import unix_time
+from quadloom.process.threads import start
+from quadloom.settings import Settings, length_of
+from quadloom.stores.named_values import NamedValues
+from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.frontier import HostRow, ScopeRules
+from quadloom.stores.stores import Stores
+from quadloom.topical.access import RequestSequence
+from quadloom.topical.background import BackgroundRequests, CrawlAccess, OwnersFrontier, RoundStopped
+from quadloom.topical.crawl import run_strategy
+from quadloom.topical.polite_access import PoliteAccess
+from quadloom.topical.relevance import Topic
+from quadloom.topical.run import KnownPages, TopicalRun
+from quadloom.topical.search.channels import SearchChannel, open_site, query_channel
+from quadloom.topical.search.queries import top_terms
+from quadloom.topical.search.results import SearchResult
+from quadloom.topical.sites import SeedSite
+from quadloom.topical.topic import known_channels, remember_channels
+
+_PAUSE = 0.2  # seconds between two looks for a host
+_REST = 5.0  # after a look that found none
+_ENOUGH_PAGES = 40  # read of a host, to know its words although its queue is not empty
+_TITLES = 400
+_FRUITLESS = 4  # queries in a row without a new URL
+_MOST_PAGES = 50  # of one query
+_HOSTS = 1000
+_GENERAL = "information"  # if no title is known
+
+
+class SearchedSite(msgspec.Struct, frozen=True):
+    """How the last round on a host went. `found`: URLs that the crawl did not know."""
+
+    at: float
+    requests: int
+    found: int
+
+
+SEARCHED = NamedValues("site-search:", SearchedSite)
+
+
+class SiteQueries:
+    """A strategy for one site: query its search for URLs that `offer` does not know. `offer` returns how many are new;
+    `titles`: of pages that were read."""
+
+    name = "site-search"
+
+    def __init__(
+        self,
+        home: str,
+        titles: Sequence[str],
+        known: SearchChannel | None,
+        offer: Callable[[Sequence[str]], int],
+        random: Random,
+        now: float,
+    ) -> None:
+        self._home = home
+        self._known = known
+        self._offer = offer
+        self._nonsense = f"zq{random.getrandbits(40):x}x"
+        self._now = now
+        self._texts = [(title, "") for title in titles]
+        self._asked: set[str] = set()
+        self._started = False
+        self.channel: SearchChannel | None = None
+        self.found = 0
+
+    def next(self, busy: set[str]) -> tuple[str, RequestSequence[None]] | None:
+        if self._started:
+            return None
+        self._started = True
+        return host_of(self._home), self._search()
+
+    def waiting(self) -> KnownPages:
+        return KnownPages()
+
+    def _search(self) -> RequestSequence[None]:
+        first = self._next_term() or _GENERAL
+        self._asked.add(first)
+        opening = yield from open_site(self._home, first, self._nonsense, self._now, self._known)
+        self.channel = opening.channel
+        self._take(opening.entries)
+        if not opening.channel.searchable:
+            return
+        self._take(opening.first.results)
+        yield from self._follow(opening.channel, first, opening.first.next_url, opening.first.next_fields)
+        fruitless = 0
+        while fruitless < _FRUITLESS and (term := self._next_term()):
+            self._asked.add(term)
+            before = self.found
+            page = yield from query_channel(opening.channel, term)
+            if page is not None and self._take(page.results):
+                yield from self._follow(opening.channel, term, page.next_url, page.next_fields)
+            fruitless = 0 if self.found > before else fruitless + 1
+
+    def _follow(
+        self, channel: SearchChannel, term: str, next_url: str, next_fields: tuple[tuple[str, str], ...]
+    ) -> RequestSequence[None]:
+        """The further pages of a query, while they show anything new."""
+        for number in range(1, _MOST_PAGES):
+            page = yield from query_channel(channel, term, number, next_url, next_fields)
+            if page is None or not self._take(page.results):
+                return
+            next_url, next_fields = page.next_url, page.next_fields
+            if not next_url and channel.form is not None:
+                return
+
+    def _take(self, results: Iterable[SearchResult]) -> int:
+        found = list(results)
+        new = self._offer([result.url for result in found]) if found else 0
+        if new:
+            self._texts += [(result.title, result.snippet) for result in found]
+        self.found += new
+        return new
+
+    def _next_term(self) -> str:
+        """The most common word that was not a query yet."""
+        terms = top_terms(self._texts[-_TITLES:], set(), limit=len(self._asked) + 1)
+        return next((term for term in terms if term not in self._asked), "")
+
+
+class SiteSearches:
+    """Asks the search of the crawl's hosts, one at a time, from `start` to `close`. `throttle`: within the bandwidth of
+    a crawl without an end. The crawl's own thread calls `pending`."""
+
+    def __init__(
+        self,
+        stores: Stores,
+        settings: Settings,
+        scope: Callable[[], ScopeRules],
+        crawl: CrawlAccess,
+        *,
+        throttle: bool,
+        notice: Callable[[str], None] = lambda _text: None,
+        clock: Callable[[], float] = unix_time,
+    ) -> None:
+        self._stores = stores
+        self._settings = settings
+        self._scope = scope
+        self._throttled = throttle
+        self._notice = notice
+        self._clock = clock
+        self._again_after = length_of("topic.channel_ttl", settings.topic.channel_ttl)
+        self._done: set[str] = set()  # hosts that need no round by this crawl
+        self._busy = False
+        self._background = BackgroundRequests(crawl, settings.topic.share)
+        self._thread: threading.Thread | None = None
+
+    def start(self, failed: Callable[[BaseException], None]) -> None:
+        """Start the thread; it calls `failed` with the exception that ends it."""
+        self._thread = start("site-search", self._run, failed)
+
+    def close(self) -> None:
+        """End the round in progress. The owner must go on taking calls."""
+        self._background.stop()
+
+    def join(self) -> None:
+        if self._thread is not None:
+            self._thread.join(timeout=60.0)
+
+    def pending(self) -> bool:
+        """Whether a round is running or a host waits for one: a crawl with an end does not end before."""
+        return not self._background.is_stopping and (self._busy or self._next_host() is not None)
+
+    def _run(self) -> None:
+        pause = _PAUSE
+        try:
+            while not self._background.wait(pause):
+                host = self._background.ask(self._begin)
+                pause = _REST if host is None else _PAUSE
+                if host is not None:
+                    self._round(host.host)
+        except RoundStopped:
+            return
+
+    def _begin(self) -> HostRow | None:
+        """Choose the next host, in the thread that owns the stores: from then on `pending` is true."""
+        host = self._next_host()
+        self._busy = host is not None
+        return host
+
+    def _next_host(self) -> HostRow | None:
+        offset = 0
+        while rows := self._stores.frontier.hosts(limit=_HOSTS, offset=offset):
+            offset += len(rows)
+            for row in rows:
+                if row.host not in self._done and row.pages and (not row.queued or row.pages >= _ENOUGH_PAGES):
+                    if self._is_wanted(row.host):
+                        return row
+                    self._done.add(row.host)
+        return None
+
+    def _is_wanted(self, host: str) -> bool:
+        last = SEARCHED.get(self._stores.catalog, host)
+        if last is not None and self._clock() < last.at + self._again_after:
+            return False
+        home = self._home(host)
+        return home is not None and self._scope().verdict(home, host, 0) is None
+
+    def _home(self, host: str) -> str | None:
+        """The home page by the scheme of a page that was read."""
+        rows = self._stores.catalog.scan(limit=1, host=host)
+        return resolve("/", rows[0].href) if rows else None
+
+    def _round(self, host: str) -> None:
+        now, random = self._clock(), Random()
+        look = self._stores.state.with_read_connection
+        not_before = now - self._again_after
+        titles, home, known = look(lambda catalog: _read_site(catalog, host, not_before))
+        strategy = SiteQueries(home, titles, known, self._offer, random, now)
+        run = TopicalRun(Topic("", ""), self._settings.crawl.site_search)
+        access = PoliteAccess(
+            self._settings,
+            OwnersFrontier(self._stores.frontier, self._background.call),
+            self._scope(),
+            lambda _fetched: None,
+            throttle=self._background.throttle if self._throttled else lambda: None,
+            clock=self._clock,
+            random=random,
+        )
+        try:
+            run_strategy(strategy, run, access)
+        finally:
+            access.close()
+
+        def finish() -> None:
+            catalog = self._stores.catalog
+            remember_channels(catalog, [strategy.channel] if strategy.channel is not None else [])
+            with catalog.transaction():
+                SEARCHED.put(catalog, host, SearchedSite(self._clock(), run.spent, strategy.found))
+            self._done.add(host)
+            self._busy = False
+
+        self._background.call(finish)
+        if strategy.found:
+            self._notice(f"the search of {host} showed {strategy.found} unknown URLs in {run.spent} requests")
+
+    def _offer(self, urls: Sequence[str]) -> int:
+        """Queue what is unknown; returns how many."""
+        found = [_discovery(href) for url in urls if (href := resolve(url)) is not None]
+        return self._background.ask(lambda: self._stores.frontier.add(found, self._clock()).new)
+
+
+def _read_site(catalog: Catalog, host: str, not_before: float) -> tuple[list[str], str, SearchChannel | None]:
+    """Titles of pages, the home page, and the channel that is known."""
+    rows = catalog.scan(limit=_TITLES, host=host)
+    home = resolve("/", rows[0].href) if rows else None
+    assert home is not None, "only hosts that were read get a round"
+    known = known_channels(catalog, [SeedSite(home)], not_before)
+    return [row.title for row in rows if row.title], home, known.get(host)
+
+
+def _discovery(href: str) -> Discovery:
+    url = Url.parse(href)
+    key = canonical(href)
+    return Discovery(url.href, key, url.host, fingerprint(key), 1, kind="result")

@@ -1,0 +1,187 @@
+"""Ray: bulk work whose process is killed or whose job is interrupted, and workers that Ray starts again."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from e2e.test_cluster import WEB, Cluster
+from faults.crawling import finish, finish_alone, kill_group, must_be_read, requests, start
+from quadloom.cluster.ray_tasks import on_ray_tasks
+from quadloom.maintenance.bulk import BulkJob, TaskResult
+from quadloom.maintenance.verify import JOURNAL
+from quadloom.model.page import Page
+from quadloom.settings import Settings
+from quadloom.settings.tree import StoreSettings
+from quadloom.stores.archive.warc_record import encode, file_header
+from quadloom.warehouse import Warehouse
+from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
+from servers import S3_ENVIRONMENT, free_port, new_bucket, sparql_server
+
+pytest.importorskip("ray", reason="needs ray: pip install quadloom[ray]")
+psutil = pytest.importorskip("psutil", reason="needs psutil: pip install -r requirements-dev.txt")
+
+PAGES, REMOVED = 60, 17
+SETTINGS = Settings(stores=StoreSettings(archive_file_bytes=8_000))
+
+
+def url(number: int) -> str:
+    return f"http://site{number % 7}.example/{number}"
+
+
+def version(number: int) -> Page:
+    body = f"<title>Page {number}</title><p>{os.urandom(300).hex()}".encode()
+    return Page(url(number), url(number), 200, (("content-type", "text/html"),), body, 1000.0 + number, 0.1)
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Iterator[Warehouse]:
+    """Sixty pages in at least four files of the archive. One page has lost its statements."""
+    source = tmp_path / "source.warc.gz"
+    members = (encode(version(number)).member for number in range(PAGES))
+    source.write_bytes(file_header(source.name, 0.0) + b"".join(members))
+    with Warehouse.open(tmp_path / "warehouse", settings=SETTINGS) as warehouse:
+        warehouse.maintenance.import_(source)
+        warehouse.stores.archive.seal()
+        assert len(warehouse.stores.archive.files()) > 3
+        warehouse.stores.quads.remove(url(REMOVED))
+        yield warehouse
+
+
+def kill_a_task() -> int:
+    """SIGKILL to a process below this one in which a Ray task runs, as soon as there is one."""
+    for _ in range(600):
+        for child in psutil.Process().children(recursive=True):
+            try:
+                if child.cmdline()[:1] == ["ray::_here"]:
+                    child.kill()
+                    return int(child.pid)
+            except (psutil.NoSuchProcess, psutil.ZombieProcess):
+                continue
+        time.sleep(0.02)
+    raise AssertionError("no Ray task is running")
+
+
+@pytest.mark.timeout(240)
+def test_a_killed_task_is_repeated_and_an_interrupted_job_is_resumed(warehouse: Warehouse) -> None:
+    ray = on_ray_tasks("local", SETTINGS)
+    given: list[set[str]] = []
+
+    def interrupted(job: BulkJob, tasks: list[str]) -> Iterator[TaskResult]:
+        """The first task is killed; the job ends after two results."""
+        given.append(set(tasks))
+        results = ray(job, tasks)
+        killed = 0
+        for number, result in enumerate(results):
+            if number == 2:
+                assert killed
+                results.close()  # type: ignore[attr-defined]
+                raise KeyboardInterrupt
+            yield result
+            killed = killed or kill_a_task()
+
+    def recorded(job: BulkJob, tasks: list[str]) -> Iterator[TaskResult]:
+        given.append(set(tasks))
+        return ray(job, tasks)
+
+    verify = warehouse.maintenance.verify
+    with pytest.raises(KeyboardInterrupt):
+        verify(runner=interrupted)  # type: ignore[arg-type]
+    report = verify(runner=recorded, resume=True)  # type: ignore[arg-type]
+    every, rest = given
+    assert rest < every and len(every - rest) == 2, "finished tasks are not done again"
+    assert [drift.subject for drift in report.drifts] == [url(REMOVED)]
+    assert report.pages == PAGES
+    assert not (warehouse.path / JOURNAL).exists()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_ray_places_workers_and_restarts_them(tmp_path: Path) -> None:
+    with serve_in_process(FakeWeb(WEB), log=tmp_path / "requests.jsonl") as serving:
+        cluster = Cluster(tmp_path, serving, delay=0.1)
+        driver = start(
+            tmp_path / "desk", cluster.config, "--json", "crawl", "--ray", "local", "--ray-workers", "2",
+            *serving.web.homes,
+        )  # fmt: skip
+        try:
+            cluster.wait_for_requests(60)
+            cluster.wait("two workers", lambda: cluster.shared_by(2))
+            os.kill(int((tmp_path / "desk/ray-0/lock").read_text()), signal.SIGKILL)
+            output, told = driver.communicate(timeout=200)
+        finally:
+            if driver.poll() is None:
+                kill_group(driver)
+        assert driver.returncode == 0, told.decode()[-3000:]
+        assert json.loads(output.splitlines()[-1])["workers"] == 2
+        assert must_be_read(serving) <= set(requests(serving))
+        assert cluster.left() == 0
+
+
+@pytest.fixture
+def ray_address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A Ray cluster of one machine, as `ray start` makes it, with a token of its own."""
+    for name, value in S3_ENVIRONMENT.items():  # each machine of a Ray cluster has its own
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(16))
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    port = free_port()
+    program = [str(Path(sys.executable).with_name("ray")), "start", "--head", "--block", f"--port={port}"]
+    options = ["--num-cpus=2", "--include-dashboard=false", f"--object-store-memory={80 << 20}"]
+    head = subprocess.Popen(
+        [*program, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    processes = [psutil.Process(head.pid)]
+    try:
+        for _ in range(300):
+            if psutil.Process(head.pid).children(recursive=True) and is_open(port):
+                break
+            time.sleep(0.1)
+        yield f"127.0.0.1:{port}"
+    finally:
+        processes += psutil.Process(head.pid).children(recursive=True)
+        head.terminate()
+        for process in psutil.wait_procs(processes, timeout=30)[1]:
+            process.kill()
+
+
+def is_open(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_bulk_work_on_a_ray_cluster_with_all_stores_on_servers(tmp_path: Path, ray_address: str) -> None:
+    """The tasks see nothing but the servers: the directory of the warehouse is not theirs."""
+    web = FakeWeb(WebSpec(seed=4, pages=40, hosts=4, scale=0.05, links=12, faults=False, traps=False, crawl_delay=0.0))
+    bucket, sparql = new_bucket(), sparql_server()
+    try:
+        with serve_in_process(web, log=tmp_path / "requests.jsonl") as serving:
+            cluster = Cluster(
+                tmp_path, serving, delay=0.02, quads=f"sparql+{sparql.url}",
+                archive=f"s3://{bucket.bucket}/{bucket.prefix}", archive_endpoint=bucket.endpoint,
+                archive_file_bytes=50_000, lake=f"s3://{bucket.bucket}/lake",
+            )  # fmt: skip
+            finish(tmp_path / "one", cluster.config, "--json", "crawl", *serving.web.homes)
+        desk = partial(finish_alone, tmp_path / "desk", cluster.config, "--json")
+        verified = desk("verify", "--ray", ray_address)
+        assert verified["ok"] and verified["pages"]
+        synced = desk("lake", "sync", "--ray", ray_address)
+        assert synced["written"] == verified["pages"]
+        counted: object = desk("lake", "query", "SELECT count(*) AS pages FROM pages")
+        assert counted == [{"pages": verified["pages"]}]
+    finally:
+        sparql.stop()

@@ -1,0 +1,114 @@
+"""Tables in parts by shard: an older database is cut when it is opened, and looks are confined to one part."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from contract.contract_backends import PostgresState
+from contract.contract_records import links, settlement
+from postgres_server import postgres
+from quadloom.model.outcome import Outcome
+from quadloom.stores.frontier.policy import FrontierPolicy
+from quadloom.stores.postgres import database as database_module
+from quadloom.stores.postgres import frontier_tables
+from quadloom.stores.postgres.database import PostgresDatabase
+from quadloom.stores.postgres.frontier_tables import host_number
+from quadloom.stores.postgres.schema import HOST_BITS, MIGRATIONS, PARTS
+from quadloom.stores.shards import SHARDS, shard_of
+
+POLICY = FrontierPolicy(delay=0.0, ip_delay=0.0, per_site=1000)
+HOSTS = [f"h{number}.example" for number in range(20)]
+
+
+def everything(state: PostgresState) -> dict[str, list[tuple[object, ...]]]:
+    """All rows that people or a crawl could see, with hosts by name."""
+    database = state._database
+    assert database is not None
+    questions = {
+        "host": "SELECT name, shard, queued, pages FROM host",
+        "url": "SELECT h.name, u.fingerprint, u.href, u.state, u.visits, u.due, u.outcome FROM url u "
+        "JOIN host h ON h.id = u.host_id",
+        "queue": "SELECT h.name, q.priority, q.first, q.second, q.fingerprint FROM queue q "
+        "JOIN host h ON h.id = q.host_id",
+        "later": "SELECT h.name, l.shard, l.due, l.fingerprint FROM later l JOIN host h ON h.id = l.host_id",
+        "robots": "SELECT h.name, r.data FROM robots r JOIN host h ON h.id = r.host_id",
+        "page": "SELECT fingerprint, shard, host, outcome, record FROM page",
+        "visit": "SELECT fingerprint, fetched_at, record FROM visit",
+    }
+    return {name: sorted(database.execute(question)) for name, question in questions.items()}
+
+
+def older(monkeypatch: pytest.MonkeyPatch) -> PostgresState:
+    """A database of the version before, in use: pages read, queued, waiting for a retry, over budget."""
+    with monkeypatch.context() as patch:
+        patch.setattr(database_module, "MIGRATIONS", MIGRATIONS[:3])
+        patch.setattr(
+            frontier_tables.PostgresHosts, "last_host_number", lambda _self: 0
+        )  # the only two statements that know the new ids
+        made = frontier_tables.PostgresHosts.host_ids
+
+        def host_ids(self: frontier_tables.PostgresHosts, names: list[str], *, create: bool) -> dict[str, int]:
+            if create:
+                for name in names:
+                    self._database.write(
+                        "INSERT INTO host(name, site, shard) VALUES(%s, %s, %s) ON CONFLICT DO NOTHING",
+                        (name, name, shard_of(name)),
+                    )
+            return made(self, names, create=False)
+
+        patch.setattr(frontier_tables.PostgresHosts, "host_ids", host_ids)
+        state = PostgresState(Path())
+        frontier = state.open(POLICY, 0.0)
+        frontier.add([link for host in HOSTS for link in links(host, 8)], 0.0)
+        visits = frontier.lease(60, 1.0)
+        ended = [
+            settlement(visit, Outcome.NEW if number % 3 else Outcome.FAILED, again_at=500.0 if number % 5 else None)
+            for number, visit in enumerate(visits)
+        ]
+        with state.catalog.transaction():
+            frontier.settle(ended, 1.0)
+            state.catalog.record(ended, 1.0)
+        assert state._database is not None
+        ids = [row[0] for row in state._database.execute("SELECT id FROM host")]
+        assert max(ids) < 1 << HOST_BITS
+        state._database.write("INSERT INTO robots SELECT id, 'x'::bytea, 5 FROM host")
+    return state
+
+
+def test_an_older_database_is_cut_and_holds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = older(monkeypatch)
+    before = everything(state)
+    assert all(before[name] for name in ("url", "queue", "later", "page", "visit", "robots"))
+    frontier = state.crash(2.0)
+    assert everything(state) == before
+    database = state._database
+    assert database is not None
+    for id_, shard, name in database.execute("SELECT id, shard, name FROM host"):
+        assert id_ >> HOST_BITS == shard == shard_of(name)
+    for table in ("url", "queue", "later", "page", "visit"):
+        counted = database.execute("SELECT count(*) FROM pg_inherits WHERE inhparent = %s::regclass", (table,))
+        assert counted == [(PARTS,)]
+        assert database.execute("SELECT to_regclass(%s)", (f"{table}_whole",)) == [(None,)]
+    # It goes on: the rest is leased, and new hosts get numbers above the old ones.
+    highest = max(host_number(row[0]) for row in database.execute("SELECT id FROM host"))
+    frontier.add(links("new.example", 3), 3.0)
+    (new,) = database.execute("SELECT id FROM host WHERE name = 'new.example'")
+    assert host_number(new[0]) > highest
+    leased = {visit.host for visit in frontier.lease(1000, 4.0)}
+    assert "new.example" in leased and len(leased) > len(HOSTS) // 2
+    state.close()
+
+
+def test_looks_for_one_host_touch_one_part() -> None:
+    database = PostgresDatabase.open(postgres().url())
+    for statement in (
+        "SELECT * FROM url WHERE host_id = %s AND fingerprint = 1",
+        "SELECT * FROM queue WHERE host_id = %s ORDER BY priority, first, second, fingerprint LIMIT 5",
+    ):
+        plan = "\n".join(row[0] for row in database.execute(f"EXPLAIN {statement}", ((200 << HOST_BITS) + 1,)))
+        table = statement.split()[3]
+        assert set(re.findall(rf"{table}_(\d\d)", plan)) == {f"{200 * PARTS // SHARDS:02d}"}, plan
+    database.close()

@@ -27,6 +27,7 @@ bench.command("quadloom_lab.commands.bench_importance:importance", name="importa
 bench.command("quadloom_lab.commands.bench_phases:phases", name="phases")
 bench.command("quadloom_lab.commands.bench_services:services", name="services")
 bench.command("quadloom_lab.commands.bench_refresh:refresh", name="refresh")
+bench.command("quadloom_lab.commands.bench_growth:growth", name="growth")
 bench.command("quadloom_lab.commands.simulate:scheduling", name="scheduling")
 bench.command("quadloom_lab.commands.simulate:first_reads", name="first-reads")
 bench.command("quadloom_lab.commands.bench_search:search", name="search")

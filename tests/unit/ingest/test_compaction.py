@@ -114,7 +114,7 @@ def test_files_become_fewer_while_statements_stay(tmp_path: Path) -> None:
     for batch in range(4):
         graphs = [f"http://e.example/{batch}/{number}" for number in range(100)]
         store.insert_new(
-            [Quads.of(g, "".join(f'<{g}#{n}> <x:p> "{n}" <{g}> .\n' for n in range(30)).encode()) for g in graphs]
+            [Quads.of(g, "".join(f'<{g}#{n}> <x:p> "{n}" <{g}> .\n' for n in range(90)).encode()) for g in graphs]
         )
     store.flush()
     before, count = len(list((tmp_path / "quads").glob("*.sst"))), len(store)
@@ -125,7 +125,7 @@ def test_files_become_fewer_while_statements_stay(tmp_path: Path) -> None:
     compactor.idle()
     compactor.close()
     assert len(list((tmp_path / "quads").glob("*.sst"))) < before
-    assert len(store) == count == 12_000
+    assert len(store) == count == 36_000
     store.close()
 
 

@@ -9,8 +9,13 @@ quads a page, CPU-ms per page
     bulk_load     12.3   3.5   1.3   .76   .55   .30
     load           .90   .82   .69   .76   .74   .66
 
-so bulk loading pays from about 2,500 quads. It is not atomic: after a crash the catalog still lists those pages as
-unindexed, and the replay replaces whatever part of them arrived.
+so on an empty store bulk loading pays from about 2,500 quads. It is not atomic: after a crash the catalog still lists
+those pages as unindexed, and the replay replaces whatever part of them arrived.
+
+Every file that is added is paid for a second time. RocksDB, as Oxigraph sets it up, merges the newest two with all of
+the store, up to 256 MB for each of six orders of its statements: 1.9 µs for every quad that is there. So files must be
+few. Batches below `BULK_QUADS` go through the log, and what is in the log becomes files only after `_LOG_QUADS`;
+until then `flush` syncs the log itself. A view reads the log when it opens, 12 µs a quad.
 
 N-Quads given to this store are trusted to be well-formed (transform workers wrote them). Statements are compared in the
 form in which the store returns them, since Oxigraph stores numbers by value (`"01"^^xsd:integer` comes back as `"1"`).
@@ -19,10 +24,11 @@ form in which the store returns them, since Oxigraph stores numbers by value (`"
 from __future__ import annotations
 
 import errno
+import math
 import time
 from array import array
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyoxigraph as ox
@@ -30,12 +36,13 @@ from xxhash import xxh3_64_intdigest
 
 from quadloom.errors import DiskFull, QuerySyntaxError, StoreError, WarehouseLocked
 from quadloom.model.quads import Quads
-from quadloom.process.durable import make_folder
+from quadloom.process.durable import make_folder, sync
 from quadloom.stores.protocols.quads import Difference
 from quadloom.stores.quads.nquads import as_stored, lines_of, parse_term, text_of
 
-_PIECE = 4 << 20  # bytes loaded at once: 18 MB of statements took 78 MB more memory as a whole, and 29 MB in pieces
-BULK_QUADS = 2500
+BULK_QUADS = 8000
+_LOG_QUADS = 16_000  # some 11 MB
+_PIECE = 16 << 20  # bytes loaded at once: 18 MB of statements took 78 MB more memory for a moment
 _CHUNK = 1 << 20
 _ENGINE_ERRORS = (OSError, RuntimeError)  # the latter for what RocksDB calls corruption, such as a file just removed
 _VIEW_PAUSES = (0.04, 0.08, 0.16, 0.32)  # seconds before a view is tried again
@@ -53,6 +60,7 @@ class OxigraphQuads:
         self._path = path
         self._read_only = read_only
         self._count: int | None = None
+        self._logged = 0  # quads that are in the log and perhaps in no file yet
         self._opened: ox.Store | None = _open_view(path) if read_only else _open_store(path)
 
     @property
@@ -69,11 +77,15 @@ class OxigraphQuads:
             difference = self.difference(quads)
         if difference:
             with _translated(self._path):
-                if difference.removed:
-                    self._store.update(_update(quads.graph, difference.removed, difference.added))
-                else:
-                    self._store.load(text_of(difference.added), _QUADS, lenient=True)
+                self._write(quads.graph, difference.removed, difference.added)
         return difference
+
+    def _write(self, graph: str, removed: Sequence[str], added: Sequence[str]) -> None:
+        self._logged += len(removed) + len(added)
+        if removed:
+            self._store.update(_update(graph, removed, added))
+        else:
+            self._store.load(text_of(added), _QUADS, lenient=True)
 
     def _guessed(self, quads: Quads, known: bytes) -> Difference | None:
         """The difference without reading the whole graph, which is two thirds of a refresh; None = it must be read.
@@ -112,10 +124,14 @@ class OxigraphQuads:
         data = b"".join(quads.nquads for quads in batch) + about
         if not data:
             return
-        load = self._store.bulk_load if sum(quads.count for quads in batch) >= BULK_QUADS else self._store.load
         with _translated(self._path):
-            for piece in _pieces(data):
-                load(piece, _QUADS, lenient=True)
+            count = sum(quads.count for quads in batch) + about.count(b"\n")
+            if count >= BULK_QUADS:
+                for piece in _pieces(data):
+                    self._store.bulk_load(piece, _QUADS, lenient=True)
+            else:
+                self._logged += count
+                self._store.load(data, _QUADS, lenient=True)
 
     def describe(self, graph: str, descriptions: Sequence[tuple[str, bytes]]) -> None:
         name = ox.NamedNode(graph)
@@ -128,15 +144,13 @@ class OxigraphQuads:
         added, removed = changed - old, old - new - changed
         if added or removed:
             with _translated(self._path):
-                if removed:
-                    self._store.update(_update(graph, sorted(removed), sorted(added)))
-                else:
-                    self._store.load(text_of(added), _QUADS, lenient=True)
+                self._write(graph, sorted(removed), sorted(added))
 
     def remove(self, graph: str) -> Difference:
         removed = tuple(sorted(self._lines(graph)))
         if removed:
             with _translated(self._path):
+                self._logged += len(removed)
                 self._store.remove_graph(ox.NamedNode(graph))
         return Difference((), removed)
 
@@ -197,13 +211,23 @@ class OxigraphQuads:
 
     def flush(self) -> None:
         with _translated(self._path):
-            self._store.flush()
+            if self._logged >= _LOG_QUADS:
+                self._store.flush()
+                self._logged = 0
+                return
+            for log in self._path.glob("*.log"):  # more than one: the engine uses old ones again
+                sync(log)
+            sync(self._path)
 
     def optimize(self) -> None:
         with _translated(self._path):
             self._store.optimize()
 
     def close(self) -> None:
+        """Leaves an empty log: whoever opens the store next need not read it."""
+        if self._opened is not None and not self._read_only:
+            with suppress(*_ENGINE_ERRORS):  # what the log has is durable
+                self._opened.flush()
         self._opened = None  # the engine closes its files, and drops its lock, with the last reference
 
 
@@ -276,10 +300,13 @@ def _refusal(error: OSError | RuntimeError, path: Path) -> StoreError:
 
 
 def _pieces(lines: bytes) -> Iterator[bytes]:
-    """The same lines in pieces of bounded size; a longer line is a piece of its own."""
+    """The same lines in pieces of bounded and similar size; a longer line is a piece of its own."""
     start = 0
-    while len(lines) - start > _PIECE:
-        end = lines.rfind(b"\n", start, start + _PIECE) + 1 or lines.find(b"\n", start) + 1 or len(lines)
+    size = math.ceil(
+        len(lines) / math.ceil(len(lines) / _PIECE)
+    )  # a small last piece costs as much as a large one
+    while len(lines) - start > size:
+        end = lines.rfind(b"\n", start, start + size) + 1 or lines.find(b"\n", start) + 1 or len(lines)
         yield lines[start:end]
         start = end
     yield lines[start:] if start else lines

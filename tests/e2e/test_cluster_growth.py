@@ -43,7 +43,7 @@ def test_pages_grow_with_workers_and_new_ones_carry_their_share(tmp_path: Path) 
         def settled_by() -> dict[str, int]:
             """Worker → pages, from the heartbeats."""
             status = cluster.tell("status")
-            found = status["cluster"]["workers"]  # type: ignore[index]
+            found = status["cluster"]["workers"]
             return {str(one["name"]): int(one["pages"]) for one in found}
 
         try:
@@ -52,7 +52,7 @@ def test_pages_grow_with_workers_and_new_ones_carry_their_share(tmp_path: Path) 
                     workers.append(cluster.worker(f"w{len(workers)}"))
                 if number == 1:
                     cluster.tell("seeds", "add", *serving.web.homes)
-                cluster.wait("all shares", lambda n=number: cluster.shared_by(n))  # type: ignore[misc]
+                cluster.wait("all shares", lambda n=number: cluster.shared_by(n))
                 joined = time.monotonic()
                 cluster.wait_for_requests(serving.load().requests + 20)
                 time.sleep(max(0.0, joined + JOINED - time.monotonic()))

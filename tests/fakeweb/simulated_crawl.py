@@ -97,7 +97,7 @@ class SimulatedCrawl:
 
     def find(self, urls: Sequence[str]) -> None:
         """URLs that some page links to."""
-        self.frontier.add([link(url) for url in urls], self.now)
+        self.frontier.add(self.scheduler.predictor.prioritize(tuple(map(link, urls)), from_data=False), self.now)
 
     def run(self, seconds: float) -> None:
         end = self.now + seconds

@@ -123,3 +123,13 @@ def test_what_is_shared_has_neither_the_database_nor_a_password(tmp_path: Path) 
     file.write_text('[stores]\nquads = "sparql+http://me:secret@db/"\n', encoding="utf-8")
     with pytest.raises(SettingsError, match=r"stores\.quads has a password"):
         shareable(file)
+
+
+def test_an_index_for_each_shard_commits_less_often(tmp_path: Path) -> None:
+    """Every shard with new documents costs a commit of its own."""
+    environ = {"QUADLOOM_STORES__TEXT": "tantivy+shards:///mnt/text"}
+    plain, sharded = load(environ={}, directory=tmp_path), load(environ=environ, directory=tmp_path)
+    assert sharded.settings.index.text_commit_seconds > plain.settings.index.text_commit_seconds
+    assert "follows stores.text" in sharded.origins["index.text_commit_pages"]
+    chosen = load(environ={**environ, "QUADLOOM_INDEX__TEXT_COMMIT_SECONDS": "2"}, directory=tmp_path)
+    assert chosen.settings.index.text_commit_seconds == 2.0

@@ -47,10 +47,8 @@ class _Url:
         self.depth, self.priority, self.score = found.depth, found.priority, found.score
         self.kind: LinkKind = found.kind
         self.via, self.anchor = found.via, found.anchor
-        self.state = UrlState.QUEUED
-        self.due, self.attempt, self.visits = 0.0, 1, 0
+        self.state, self.due, self.attempt, self.visits, self.token = UrlState.QUEUED, 0.0, 1, 0, -1.0
         self.etag = self.last_modified = self.outcome = ""
-        self.token = -1.0
 
 
 class _Host:
@@ -59,8 +57,7 @@ class _Host:
         self.asked_at = float("-inf")  # last lease
         self.reserved = 0  # requests in progress that were not leased
         self.turn = 0  # number of its site's last lease, for fairness
-        self.turns = WeightedRoundRobin()
-        self.guided_credit = 0.0
+        self.turns, self.guided_credit = WeightedRoundRobin(), 0.0
 
 
 class _Lease(NamedTuple):
@@ -81,10 +78,9 @@ class MemoryFrontier:
         self._leases: dict[int, _Lease] = {}
         self._addresses: dict[str, float] = {}
         self._site_turns: dict[str, int] = {}
-        self._turn = self.clamped_hosts = 0
-        self._held_since = float("inf")
+        self._turn, self.clamped_hosts, self.clock_step = 0, 0, 0.0
+        self._held_since, self._guided_share = float("inf"), policy.guided_share
         self._not_held: set[int] = set()
-        self._guided_share = policy.guided_share
 
     def guide(self, share: float) -> None:
         self._guided_share = share
@@ -108,11 +104,7 @@ class MemoryFrontier:
         self._scope = scope or self._scope
 
     def clamp_clocks(self, now: float) -> None:
-        latest = {"next_at": now + self.policy.longest_delay, "blocked_until": now + self.policy.longest_block}
-        for host in self._hosts.values():
-            if late := {name: at for name, at in latest.items() if getattr(host.row, name) > at}:
-                self._set(host, **late)
-                self.clamped_hosts += 1
+        """Nothing is stored that an earlier, wrong clock could have written."""
 
     def add(self, discoveries: Sequence[Discovery], now: float) -> AddReport:
         new = known = refused = 0

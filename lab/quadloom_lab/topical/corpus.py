@@ -47,7 +47,9 @@ _ONSETS = [
 ]
 _VOWELS = ["a", "e", "i", "o", "u", "ai", "ea", "ou"]
 _CODAS = ["", "", "", "n", "r", "s", "l", "t", "m", "nd", "rk", "st"]
-_LATIN, _CYRILLIC = "abcdefghijklmnoprstuvwz", "абцдефгхийклмнопрстувжз"
+_LATIN = "abcdefghijklmnoprstuvwz"
+SCRIPTS = ("абцдефгхийклмнопрстувжз", "αβγδεφζηιθκλμνοπρψτυωξχ", "აბცდეფგჰიჯკლმნოპრსტუვწზ")
+"""Letters that take the place of Latin ones: Cyrillic, Greek, Georgian (which has no capitals)."""
 COMMON_WORDS = 2500
 CATEGORIES = 6
 SIBLINGS = 5
@@ -79,9 +81,9 @@ class CorpusText(NamedTuple):
 class Corpus:
     """A set of words and topics. The same seed gives the same words, topics and texts."""
 
-    def __init__(self, seed: int, *, cyrillic: bool = False) -> None:
+    def __init__(self, seed: int, *, script: str = "") -> None:
         random = Random(f"corpus {seed}")
-        self._letters = str.maketrans(_LATIN, _CYRILLIC) if cyrillic else {}
+        self._letters = str.maketrans(_LATIN, script) if script else {}
         self._taken: set[str] = set()
         self.common = [self._word(random, 2) for _ in range(COMMON_WORDS)]
         self._weights = list(accumulate(1 / (rank + 3) for rank in range(COMMON_WORDS)))

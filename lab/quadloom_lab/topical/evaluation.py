@@ -22,7 +22,7 @@ from quadloom.topical.run import TopicalRun
 from quadloom.topical.search.web_search import WebHit, sites_of
 from quadloom.topical.sites import SeedSite
 from quadloom_lab.charts import Series, svg
-from quadloom_lab.topical.corpus import Corpus, CorpusText
+from quadloom_lab.topical.corpus import SCRIPTS, Corpus, CorpusText
 from quadloom_lab.topical.engines import make_engine
 from quadloom_lab.topical.sites import Family, plan_sites
 from quadloom_lab.topical.web import TopicalWeb
@@ -139,7 +139,7 @@ class World:
     def __init__(self, seed: int, family: Family, sites: int = 60) -> None:
         self.seed = seed
         own = {"known": 0, "held_out": 1000, "foreign": 2000}[family]
-        self._corpus = Corpus(seed + own, cyrillic=family == "foreign")
+        self._corpus = Corpus(seed + own, script=SCRIPTS[seed % len(SCRIPTS)] if family == "foreign" else "")
         random = Random(f"world {seed} {family}")
         self._topic = random.randrange(len(self._corpus.topics))
         self._plans = plan_sites(self._corpus, self._topic, seed, family, sites)

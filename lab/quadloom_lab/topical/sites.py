@@ -1,8 +1,8 @@
 """The sites of the simulated web: their content, their look, and how they can be searched.
 
 Three families of templates share no class name, paging style, count text or wording of the boilerplate, so that a
-strategy tuned on `known` can be measured on `held_out`. `foreign` differs in more: its texts are in Cyrillic letters,
-its engines are others, totals have markup and units, and pages are turned by forms.
+strategy tuned on `known` can be measured on `held_out`. `foreign` differs in more: its texts are in other letters, its
+engines are others, totals have markup and units, and pages are turned by forms.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from quadloom.syntaxes.registry import Context
 
 _CODE = "jsonld-term"
 _TEMPLATE = re.compile(r"\{[^{}\s]+\}")
+_MOST = 50  # of one page
 _SCHEMA = "https://schema.org/"
 
 
@@ -26,19 +27,25 @@ def name_dropped_addresses(context: Context, blanks: Mapping[str, int]) -> list[
     vague = [one for one in context.findings if one.code == _CODE]
     if not vague or "jsonld" not in blanks:
         return []
-    found = [
-        _finding(context, one) for one in JsonldPlaces(context, blanks["jsonld"]).texts() if _is_dropped(context, one)
-    ]
+    places = JsonldPlaces(context, blanks["jsonld"])
+    found = [_finding(context, one) for one in places.texts(_Dropped(context.base).is_dropped, _MOST)]
     if len(found) >= sum(int(re.sub(r"\D.*", "", one.message) or 0) for one in vague):
         context.findings = [one for one in context.findings if one.code != _CODE]
     return found
 
 
-def _is_dropped(context: Context, one: MemberText) -> bool:
-    known = contexts.find(_SCHEMA)
-    term = known.active.terms.get(one.key) if known is not None else None
-    is_address = one.key in ("@id", "@type") or (term is not None and term.type == "@id")
-    return is_address and not one.text.startswith("_:") and not is_well_formed(resolve(context.base, one.text))
+class _Dropped:
+    """Knows which texts gave no statement."""
+
+    def __init__(self, base: str) -> None:
+        known = contexts.find(_SCHEMA)
+        self._terms = known.active.terms if known is not None else {}
+        self._base = base
+
+    def is_dropped(self, key: str, text: str) -> bool:
+        term = self._terms.get(key)
+        is_address = key in ("@id", "@type") or (term is not None and term.type == "@id")
+        return is_address and not text.startswith("_:") and not is_well_formed(resolve(self._base, text))
 
 
 def _finding(context: Context, one: MemberText) -> Finding:

@@ -71,7 +71,8 @@ def check_page(
         problems += shape_problems(items, graph)
     problems += consistency_problems(context, items, marked)
     audit = PageAudit(_types(items), tuple(sorted(features.items())))
-    findings = [*_findings(context, items, problems, blanks), *name_dropped_addresses(context, blanks)]
+    dropped = [one for one in name_dropped_addresses(context, blanks) if one.code not in wanted.ignore]
+    findings = [*_findings(context, items, problems, blanks), *dropped]
     return PageChecks(findings, audit)
 
 

@@ -27,6 +27,7 @@ class VisiblePage:
     """
 
     def __init__(self, context: Context) -> None:
+        self._context = context
         self._title = context.facts.title
         self._body = context.tree.body
         self._hidden: list[str] | None = None
@@ -45,6 +46,8 @@ class VisiblePage:
     def shows_text(self, text: str) -> bool:
         """Whether most words of a text are there."""
         if self._words is None:
+            if any(text in (node.text() or "") for node in self._context.elements("h1")):
+                return True  # as on most pages, which need not be searched as a whole
             self._words = self._shown("").encode("utf-8", "replace").lower()
         words = self._words
         return not words or text.encode("utf-8", "replace").lower() in words or _most(_WORD.findall(text), words)

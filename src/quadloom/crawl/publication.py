@@ -12,8 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from quadloom.errors import UrlError, UsageError
-from quadloom.model.link import Discovery
-from quadloom.model.rhythm import CHANGE_FREQUENCIES, stated_rhythm
+from quadloom.model.link import CHANGE_FREQUENCIES, Discovery, stated_rhythm
 from quadloom.phases.extract import seed_discoveries
 from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog

@@ -17,6 +17,7 @@ import msgspec
 
 from quadloom.fetching.browser.renderer import find_browser
 from quadloom.fetching.fetcher import Fetcher, FetchResult
+from quadloom.fetching.guard import Guard
 from quadloom.fetching.replay import replay_source
 from quadloom.fetching.unit import FetchOrder, HostAddress, Orders, open_fetcher, serve
 from quadloom.model import wire
@@ -37,7 +38,8 @@ class FetchedBatch(msgspec.Struct, frozen=True, array_like=True):
 class FetchProcess:
     """See `quadloom.fetching.unit.FetchUnit`; the transport is that of `settings.crawl.transport`.
 
-    Raises `SettingsError` if that names none, or if a part of the browser is missing.
+    Raises `SettingsError` if that names none, if a part of the browser is missing, or for a block of `guard.allow` that
+    is none.
     """
 
     def __init__(
@@ -47,11 +49,13 @@ class FetchProcess:
         lost: Callable[[Sequence[Visit]], None],
         failed: Callable[[BaseException], None],
     ) -> None:
+        # What cannot work raises here, not in a child that would be restarted for ever.
+        Guard(settings.guard)
         if settings.crawl.browser != "never":
-            find_browser(settings)  # raises here, too
+            find_browser(settings)
         source = replay_source(settings)
         if source is not None:
-            source.archive().close()  # raises here if there is none, not in a child that would be restarted for ever
+            source.archive().close()
         self._settings = settings
         self._fetched = fetched
         self._lost = lost

@@ -28,6 +28,8 @@ VisitStep = Literal[
     "later",  # fetched before, now transformed
     "lost",  # fetched before, and its record cannot be read
 ]
+_PER_LINK = 600  # bytes of a discovery and its strings
+_UNPACKED = 4  # times as large as encoded
 LATER_STEPS: frozenset[VisitStep] = frozenset(("detected", "later", "lost"))  # the frontier has settled these
 
 
@@ -43,6 +45,18 @@ class FinishedVisit(msgspec.Struct, frozen=True):
     reason: str = ""
     step: VisitStep = "whole"
     facts: PageFacts | None = None
+    links: bytes = b""  # discoveries of `result`, if a worker has packed them
+
+    @property
+    def weight(self) -> int:
+        """About how many bytes it takes in memory until it is written and indexed."""
+        size = len(self.response.body) if isinstance(self.response, Page) else 0
+        if self.record is not None:
+            size += len(self.record.member)
+        if self.result is not None:
+            size += len(self.result.quads.nquads) + len(self.result.edges)
+            size += _UNPACKED * len(self.links) + _PER_LINK * len(self.result.discoveries)
+        return size
 
 
 class SettleBatch:

@@ -31,12 +31,14 @@ class _InHand(msgspec.Struct):
 
 
 class VisitsInHand:
-    """One thread. `bytes`: bodies that wait in memory; `waiting`: pages that no worker has yet."""
+    """One thread. `bytes`: bodies and results that wait in memory; `waiting`: pages that no worker has
+    yet; `sent_bytes`: bodies of those that workers have."""
 
     def __init__(self) -> None:
         self._visits: dict[int, _InHand] = {}
         self._pages: deque[tuple[Visit, Page]] = deque()
         self.bytes = 0
+        self.sent_bytes = 0
 
     def __len__(self) -> int:
         return len(self._visits)
@@ -69,12 +71,14 @@ class VisitsInHand:
     def send_next(self, pool: LazyPool) -> None:
         """Give the page that has waited longest to a worker."""
         visit, page = self._pages.popleft()
+        self.sent_bytes += len(page.body)
         step = self._visits[visit.fingerprint].step
         pool.submit(visit, page, archive=step not in LATER_STEPS, only_detect=step in _ONLY_DETECT)
 
     def finished(self, done: TransformResult) -> FinishedVisit:
         """A worker has answered, or its page was quarantined."""
         item = self._visits.get(done.visit.fingerprint)
+        self.sent_bytes -= len(done.page.body)
         pace = item.pace if item is not None else None
         step: VisitStep = item.step if item is not None else "whole"
         if done.answer is None:
@@ -84,7 +88,11 @@ class VisitsInHand:
             return FinishedVisit(done.visit, done.page, pace, None, record, step=step, facts=result.facts)
         if item is not None and item.amend is not None:
             result = item.amend(result)
-        return FinishedVisit(done.visit, done.page, pace, result, record, step=step)
+        finished = FinishedVisit(done.visit, done.page, pace, result, record, step=step, links=done.answer.links)
+        if item is not None:
+            self.bytes += finished.weight - item.bytes
+            item.bytes = finished.weight
+        return finished
 
     def settled(self, visit: Visit) -> bool:
         """Forget a visit. True if another process had left its page."""

@@ -47,6 +47,9 @@ from quadloom.workers.lazy_pool import LazyPool
 from quadloom.workers.pool import PoolChanged, TransformResult
 
 _WAIT = 0.05  # seconds to wait for a message when there is nothing else to do
+# Bytes that are written at once, however few pages they are. Workers have half as many: what they answer may be several
+# times as large as the page, and all answers may wait while a batch is written.
+_BATCH_BYTES = 16 << 20
 _REPLAYED = 200  # pages of one replay batch
 
 
@@ -118,6 +121,7 @@ class Ingest:
         self._pool = LazyPool(workers, settings, self.inbox.put, self.inbox.event, self.inbox.fail)
         self._in_hand = VisitsInHand()
         self._finished: list[FinishedVisit] = []
+        self._finished_bytes = 0
         self._settled_at = 0.0
 
     # What comes in
@@ -266,7 +270,10 @@ class Ingest:
             self._indexer.check()
         self._hand_out()
         self.counts.extracted_later = self._extraction.pages
-        return self._settle_finished() if self._is_due() else []
+        settled = self._settle_finished() if self._is_due() else []
+        while self._finished_bytes >= _BATCH_BYTES:
+            settled += self._settle_finished()
+        return settled
 
     def drain(self) -> list[Settlement]:
         """Step until everything submitted is settled. It ends: the pool's watchdog answers for every page."""
@@ -358,6 +365,7 @@ class Ingest:
             return
         finished = self._in_hand.finished(done)
         self._finished.append(finished)
+        self._finished_bytes += finished.weight
         self.counts.transformed += finished.step not in ("fetched", "detected")
         if (result := finished.result) is not None:
             self.counts.quads += result.quads.count
@@ -376,25 +384,27 @@ class Ingest:
             return
         pool = self._pool
         room = pool.room()
-        while in_hand.waiting and room > 0:
+        while in_hand.waiting and room > 0 and max(self._finished_bytes, 2 * in_hand.sent_bytes) < _BATCH_BYTES:
             in_hand.send_next(pool)
             room -= 1
         if room > 0:
             self._reindexing.hand_out(pool, room)
 
     def _is_due(self) -> bool:
-        """A full batch, or anything after `crawl.batch_seconds`; acknowledgements count too."""
+        """A full batch, by pages or bytes, or anything after `crawl.batch_seconds`; acknowledgements count too."""
         crawl = self._settings.crawl
+        if self._finished_bytes >= _BATCH_BYTES:
+            return True
         is_late = time.monotonic() - self._settled_at >= crawl.batch_seconds
         return len(self._finished) >= crawl.batch or (is_late and (bool(self._finished) or self._writer.has_more))
 
     def _settle_finished(self) -> list[Settlement]:
-        batch, self._finished = self._finished, []
+        batch = self._take_finished()
         began, used = time.monotonic(), time.thread_time()
         try:
             settlements = self.settle(batch, self._clock())
         except DiskFull:
-            self._finished = batch  # nothing was acknowledged; the leases return
+            self._finished = batch + self._finished  # nothing was acknowledged; the leases return
             raise
         except ShardsLost as lost:
             self._notice("notice", lost.message)
@@ -407,6 +417,16 @@ class Ingest:
         for settlement in settlements:
             self._release(settlement.visit)
         return settlements
+
+    def _take_finished(self) -> list[FinishedVisit]:
+        """Those that are written together: the first ones, up to `_BATCH_BYTES` and one more."""
+        taken, size = 0, 0
+        while taken < len(self._finished) and size < _BATCH_BYTES:
+            size += self._finished[taken].weight
+            taken += 1
+        batch, self._finished = self._finished[:taken], self._finished[taken:]
+        self._finished_bytes = sum(item.weight for item in self._finished) if self._finished else 0
+        return batch
 
     def _drop(self, batch: Sequence[FinishedVisit], lost: frozenset[int]) -> None:
         """Nothing was written. Another worker reads the lost shards' pages again; the rest is tried once more."""

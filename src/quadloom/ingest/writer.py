@@ -55,8 +55,10 @@ from quadloom.stores.protocols.frontier import HostRow, ScheduledPage
 from quadloom.stores.shards import shard_of
 from quadloom.stores.stores import Stores
 from quadloom.stores.transactions import retry_when_unavailable
+from quadloom.workers.messages import unpacked
 
 _PAUSE = 1.0  # seconds between two tries to reach an archive that is away
+_FEW_LINKS = 1000
 _TEXTS = 100_000  # digests of texts remembered to recognise duplicates
 
 
@@ -131,7 +133,7 @@ class BatchWriter:
             self._failpoints.reach("after-catalog")
         if "index" in self._stores.phases:
             self._jobs.add(batch)
-        return batch.settlements
+        return [_without_many_links(settlement) for settlement in batch.settlements]
 
     def _together(self, visits: Sequence[FinishedVisit], refs: Sequence[ArchiveRef | None], now: float) -> _Batch:
         """While other processes write, too: what a row says must not change between reading and writing it."""
@@ -325,7 +327,8 @@ class BatchWriter:
             return settle_failure(item.visit, item.response, item.pace, old, self._settings)
         if item.result is not None:
             source = self._sources.digest(item.response)
-            settlement = settle_page(item.visit, item.response, item.result, self._priced(item), old, ref, source)
+            result = unpacked(item.result, item.links)
+            settlement = settle_page(item.visit, item.response, result, self._priced(item), old, ref, source)
             return settlement if "extract" in self._stores.phases else _without_links(settlement)
         if item.reason:
             return settle_quarantine(item.visit, item.response, item.reason, item.pace, old, ref)
@@ -346,7 +349,8 @@ class BatchWriter:
             return settle_fetched(visit, page, item.facts, item.pace, old, ref, owed)
         if item.step == "detected" and item.facts is not None:
             return settle_detected(visit, page, item.facts, old)
-        settlement = settle_later(visit, page, item.result, item.reason, old, self._settings.index.only_data)
+        result = unpacked(item.result, item.links) if item.result is not None else None
+        settlement = settle_later(visit, page, result, item.reason, old, self._settings.index.only_data)
         return settlement if "extract" in self._stores.phases else _without_links(settlement)
 
     def _priced(self, item: FinishedVisit) -> HostPace | None:
@@ -378,6 +382,13 @@ def _is_indexed(item: FinishedVisit, settlement: Settlement) -> bool:
         and row is not None
         and (row.quads_digest, row.text_digest) == (row.indexed_quads, row.indexed_text)
     )
+
+
+def _without_many_links(settlement: Settlement) -> Settlement:
+    """What was written, for those who count it; 50,000 links would stay in memory as long as they hold it."""
+    if len(settlement.discoveries) <= _FEW_LINKS:
+        return settlement
+    return msgspec.structs.replace(settlement, discoveries=())
 
 
 def _without_links(settlement: Settlement) -> Settlement:

@@ -40,6 +40,7 @@ _LENGTH = struct.Struct("<I")
 _BUFFER = 1 << 20
 _CHUNK = 1 << 18
 _SMALL = 1 << 16
+_LARGE = 1 << 22
 _END_SECONDS = 5.0  # between the end of a child's stream and the end of the child
 
 
@@ -119,7 +120,10 @@ class Channel:
         if len(self._received) < 4 + length:
             return None
         message = bytes(memoryview(self._received)[4 : 4 + length])
-        del self._received[: 4 + length]
+        if length > _LARGE:  # a buffer that was once large would stay so
+            self._received = self._received[4 + length :]
+        else:
+            del self._received[: 4 + length]
         return message
 
 

@@ -24,7 +24,7 @@ from quadloom.stores.protocols.catalog import Catalog
 T = TypeVar("T")
 DeadVisits = dict[int, tuple[float, float]]
 """fingerprint → (when the page was last visited, how long it had been gone then)"""
-_REMEMBERED = 1_000_000  # dead pages and announcements in memory; beyond that the oldest are dropped
+_REMEMBERED = 200_000  # dead pages and announcements in memory; beyond that the oldest are dropped
 
 
 class _SavedSums(msgspec.Struct, frozen=True):

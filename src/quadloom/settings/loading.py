@@ -24,6 +24,8 @@ from quadloom.errors import SettingsError, UsageError
 from quadloom.settings.tree import (
     STRATEGY_NAMES,
     CrawlSettings,
+    IndexSettings,
+    PolitenessSettings,
     ServiceSettings,
     Settings,
     SiteSettings,
@@ -33,10 +35,12 @@ from quadloom.settings.tree import (
 
 PREFIX = "QUADLOOM_"
 
+_SHARDED_COMMIT_SECONDS, _SHARDED_COMMIT_PAGES = 30.0, 20_000  # of text, if it has an index for each shard
 _FIXED_WHEN_OPENED = frozenset(("max_pages_per_host", "order"))  # keys of [crawl] that the frontier is opened with
 
 Value = str | int | float | bool | list["Value"] | dict[str, "Value"]
 Tree = dict[str, Value]
+_Followed = TypeVar("_Followed", PolitenessSettings, IndexSettings)
 
 
 class LoadedSettings(msgspec.Struct, frozen=True):
@@ -100,15 +104,26 @@ def load(
 
 
 def _with_followers(settings: Settings, origins: dict[str, str]) -> Settings:
-    """An explicit `politeness.delay` is meant as such: the pace of addresses and the adaptive pace, whose defaults
-    would slow the crawl down again, follow it unless they are set themselves."""
-    if "politeness.delay" not in origins:
-        return settings
-    politeness = settings.politeness
-    followers = {"ip_delay": min(politeness.ip_delay, politeness.delay), "adaptive": 0.0}
-    changes = {name: value for name, value in followers.items() if f"politeness.{name}" not in origins}
-    origins |= {f"politeness.{name}": f"follows politeness.delay ({origins['politeness.delay']})" for name in changes}
-    return msgspec.structs.replace(settings, politeness=msgspec.structs.replace(politeness, **changes))
+    """Settings whose default depends on another one, unless they are set themselves.
+
+    An explicit `politeness.delay` is meant as such: the pace of addresses and the adaptive pace, whose defaults would
+    slow the crawl down again, follow it. An index for each shard makes every commit expensive: there are fewer."""
+    politeness, index = settings.politeness, settings.index
+    if "politeness.delay" in origins:
+        paces = {"ip_delay": min(politeness.ip_delay, politeness.delay), "adaptive": 0.0}
+        politeness = _followed(politeness, "politeness", "politeness.delay", paces, origins)
+    if settings.stores.text.startswith("tantivy+shards:"):
+        commits = {"text_commit_seconds": _SHARDED_COMMIT_SECONDS, "text_commit_pages": _SHARDED_COMMIT_PAGES}
+        index = _followed(index, "index", "stores.text", commits, origins)
+    return msgspec.structs.replace(settings, politeness=politeness, index=index)
+
+
+def _followed(
+    section: _Followed, name: str, leader: str, values: Mapping[str, float | int], origins: dict[str, str]
+) -> _Followed:
+    changes = {key: value for key, value in values.items() if f"{name}.{key}" not in origins}
+    origins |= {f"{name}.{key}": f"follows {leader} ({origins[leader]})" for key in changes}
+    return msgspec.structs.replace(section, **changes)
 
 
 _Section = TypeVar("_Section", CrawlSettings, TopicSettings)

@@ -24,7 +24,7 @@ from quadloom.model.service import ServiceAnswer
 from quadloom.settings import Settings
 from quadloom.syntaxes.charset import charset_of, decode, utf8
 from quadloom.syntaxes.html.elements import Elements, elements_of, nodes_named
-from quadloom.syntaxes.html.tree import WITHOUT_EVENTS, tame
+from quadloom.syntaxes.html.tree import parse_html, tame
 from quadloom.syntaxes.html.xhtml import as_xhtml
 from quadloom.syntaxes.sink import Sink, sink_limits
 from quadloom.syntaxes.sniffing import xml_root
@@ -178,7 +178,7 @@ class Context:
                 source = self.utf8
             source, findings = tame(source)
             self.findings += findings
-            self._elements = elements_of(LexborHTMLParser(source, options=WITHOUT_EVENTS))
+            self._elements = elements_of(parse_html(source))
         return self._elements
 
     def elements(self, tag: str) -> list[LexborNode]:
@@ -291,17 +291,20 @@ class Positions:
     places are found afterwards: the source is searched for what the tree says, in document order.
     """
 
-    __slots__ = ("_known", "_lines", "_source")
+    __slots__ = ("_is_plain", "_known", "_lines", "_source")
 
     def __init__(self, source: bytes) -> None:
         self._source = source
+        self._is_plain: bool | None = None  # no line ends with a carriage return
         self._known = (0, 1)  # the beginning of a line and its number: places are mostly asked for in order
         self._lines: list[int] | None = None
 
     def at(self, offset: int) -> tuple[int, int]:
         """Line and column of a byte offset."""
         if self._lines is None:
-            if b"\r" not in self._source:
+            if self._is_plain is None:
+                self._is_plain = b"\r" not in self._source
+            if self._is_plain:
                 begin = self._source.rfind(b"\n", 0, offset) + 1
                 column = len(self._source[begin:offset].decode("utf-8", "replace")) + 1
                 known, line = self._known if self._known[0] <= begin else (0, 1)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from quadloom.model import wire
+from quadloom.model.link import Discovery
 from quadloom.model.page import Page
 from quadloom.model.service import ServiceAnswer, ServiceRequest
 from quadloom.model.visit import Visit
@@ -11,6 +13,7 @@ from quadloom.phases.page_result import PageResult
 from quadloom.stores.protocols.archive import ArchiveRecord
 
 WORKER = "quadloom.workers.worker_main"  # the module that runs in a worker
+_MANY_LINKS = 1000
 READY = "ready"  # the first message: imports are done, deadlines may count
 
 
@@ -35,6 +38,7 @@ class WorkerAnswer(msgspec.Struct, frozen=True, array_like=True, tag=True):
     """The answer to the task of this number. `record` is None if the page must not be archived.
 
     `notices`: what is wrong with the installation, such as a plug-in that cannot be loaded; with the first answer.
+    `links`: the discoveries of the page, encoded (`packed_links`); `result` has none then.
     """
 
     number: int
@@ -42,6 +46,22 @@ class WorkerAnswer(msgspec.Struct, frozen=True, array_like=True, tag=True):
     record: ArchiveRecord | None
     cpu_seconds: float
     notices: tuple[str, ...] = ()
+    links: bytes = b""
+
+    def with_links(self) -> PageResult:
+        """The result with its discoveries."""
+        return unpacked(self.result, self.links)
+
+
+def unpacked(result: PageResult, links: bytes) -> PageResult:
+    """The result with the discoveries that were packed apart, if they were."""
+    return msgspec.structs.replace(result, discoveries=wire.decode(links, tuple[Discovery, ...])) if links else result
+
+
+def packed_links(result: PageResult) -> bytes:
+    """Many discoveries, encoded. As objects they take 600 bytes each in the owner, encoded a quarter of that: answers
+    with 50,000 links wait there while others are written. Few links, the usual case, are not worth it: b""."""
+    return wire.encode(result.discoveries) if len(result.discoveries) > _MANY_LINKS else b""
 
 
 class ServicesWanted(msgspec.Struct, frozen=True, array_like=True, tag=True):

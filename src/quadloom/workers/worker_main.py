@@ -6,6 +6,7 @@ watches from outside (`quadloom.workers.pool`) and may end this process at any m
 
 from __future__ import annotations
 
+import gc
 import time
 
 import msgspec
@@ -19,9 +20,17 @@ from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode as encode_record
 from quadloom.syntaxes.external import ServicesNeeded
 from quadloom.syntaxes.xml import stylesheet_folder
-from quadloom.workers.messages import READY, ServicesWanted, WorkerAnswer, WorkerMessage, WorkerTask
+from quadloom.workers.messages import (
+    READY,
+    ServicesWanted,
+    WorkerAnswer,
+    WorkerMessage,
+    WorkerTask,
+    packed_links,
+)
 
 _RECENT = 200_000  # links remembered as already offered; a site's navigation repeats on every page
+_YOUNG = 50_000  # objects made and not freed since the collector came last
 
 
 class RecentLinks:
@@ -59,6 +68,7 @@ def serve(channel: Channel) -> None:
     kinds = syntaxes.kinds(stylesheet_folder.SYNTAX)
     trouble = (*assembled.findings, *stylesheet_folder.folder_findings(settings.transform.stylesheets, kinds))
     recent = RecentLinks(_RECENT)
+    _collect_seldom()
     while True:
         task = wire.decode(channel.receive_bytes(), WorkerTask)
         started = time.process_time()
@@ -85,8 +95,20 @@ def serve(channel: Channel) -> None:
         if trouble:  # a finding needs a page: the first stands for all
             result = msgspec.structs.replace(result, findings=(*result.findings, *trouble))
             notices, trouble = tuple(finding.message for finding in trouble), ()
-        answer = WorkerAnswer(task.number, result, record, time.process_time() - started, notices)
+        links = packed_links(result)
+        if links:
+            result = msgspec.structs.replace(result, discoveries=())
+        answer = WorkerAnswer(task.number, result, record, time.process_time() - started, notices, links)
         channel.send(WorkerMessage(answer))
+
+
+def _collect_seldom() -> None:
+    """Nearly all that a page needs is freed with it; what is left in cycles is a handful of objects. So the collector,
+    which by default comes several times within a page, comes after some thousand pages, and never looks at modules and
+    tables again. A page that makes many cycles still meets it."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_YOUNG, 10, 10)
 
 
 def with_strategies(settings: Settings, names: tuple[str, ...]) -> Settings:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from xml.etree import ElementTree
 
 import msgspec
@@ -59,9 +60,9 @@ def test_an_error_in_a_required_value_costs_the_rich_result() -> None:
     lamp = {"@type": "Product", "name": "Lamp", "offers": offer, "brand": {"@type": "Brand", "nme": "Lux"}}
     right = {**lamp, "offers": {**offer, "price": "12.00"}}
 
-    def eligible(thing: dict[str, object]) -> dict[str, bool]:
+    def eligible(thing: Mapping[str, object]) -> dict[str, bool]:
         seen = quadloom.transform(
-            page(thing, "jsonld").encode(), url="https://shop.example/1", content_type="text/html"
+            page(dict(thing), "jsonld").encode(), url="https://shop.example/1", content_type="text/html"
         )
         return dict(seen.audit.features)
 

@@ -99,11 +99,23 @@ def test_a_number_in_json_is_a_price() -> None:
 
 
 def test_an_address_that_json_ld_drops_is_named_with_its_line() -> None:
-    data = {"@type": "WebSite", "name": "Site", "image": "no picture", "url": "https://site.example/"}
+    data: dict[str, object] = {
+        "@type": "WebSite",
+        "name": "Site",
+        "image": "no picture",
+        "url": "https://site.example/",
+    }
     found = [one for one in findings(page(data, "jsonld")) if one.severity != "info"]
     assert [(one.code, one.path, one.found, one.line) for one in found] == [
         ("bad-url", "WebSite › image", "no picture", 9)
     ]
+
+
+def test_a_thousand_dropped_addresses_are_named_up_to_a_limit() -> None:
+    things = [{"@type": "Person", "image": f"no picture {number}"} for number in range(1000)]
+    found = findings(page({"@type": "WebPage", "name": "Page", "about": things}, "jsonld"))
+    assert sum(one.code == "bad-url" for one in found) == 50
+    assert sum(one.code == "jsonld-term" for one in found) == 1  # which counts them all
 
 
 def test_a_url_template_is_a_remark() -> None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from quadloom.crawl.session import CrawlSession
@@ -62,7 +63,7 @@ class Web:
         self,
         settings: Settings,
         fetched: Callable[[Sequence[FetchResult]], None],
-        _lost: Callable[[Sequence[Visit]], None],
+        lost: Callable[[Sequence[Visit]], None],
         failed: Callable[[BaseException], None],
     ) -> FetchUnit:
         return FetchThread(
@@ -107,7 +108,7 @@ def test_a_step_between_two_runs(tmp_path: Path, step: float) -> None:
     """Half of the pages are read before the step. Then the others are, the schedule goes on, and what is read again
     replaces what was read before, although that may be in the future now."""
     web = Web()
-    first = Settings(**{**_fields(SETTINGS), "crawl": CrawlSettings(workers=1, batch_seconds=0.0, max_pages=2)})
+    first = msgspec.structs.replace(SETTINGS, crawl=CrawlSettings(workers=1, batch_seconds=0.0, max_pages=2))
     with Warehouse.open(tmp_path, settings=first) as warehouse:
         warehouse.requests.add_seeds([SEED])
         crawl(warehouse, web)
@@ -125,7 +126,3 @@ def test_a_step_between_two_runs(tmp_path: Path, step: float) -> None:
         assert titles(warehouse) == ["version 1"] * PAGES, "what is read now is newer than what was read in the future"
         assert warehouse.maintenance.verify().ok
     web.assert_no_early_request()
-
-
-def _fields(settings: Settings) -> dict[str, object]:
-    return {name: getattr(settings, name) for name in settings.__struct_fields__}

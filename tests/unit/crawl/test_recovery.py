@@ -68,7 +68,7 @@ class Web:
         self,
         settings: Settings,
         fetched: Callable[[Sequence[FetchResult]], None],
-        _lost: Callable[[Sequence[Visit]], None],
+        lost: Callable[[Sequence[Visit]], None],
         failed: Callable[[BaseException], None],
     ) -> FetchUnit:
         return FetchThread(Fetcher(settings, InProcessTransport(settings, self.answer)), fetched, failed)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from fakeweb.in_process import respond_from
+from quadloom.errors import SettingsError
 from quadloom.fetching.fetcher import Fetcher, FetchResult
 from quadloom.fetching.in_process import InProcessTransport, respond
 from quadloom.fetching.process import FetchProcess
@@ -17,7 +18,7 @@ from quadloom.fetching.unit import FetchThread, FetchUnit, FetchUnitFactory
 from quadloom.model.page import Page
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
-from quadloom.settings import PolitenessSettings, Settings
+from quadloom.settings import GuardSettings, PolitenessSettings, Settings
 from quadloom_lab.fakeweb import FakeWeb, WebSpec
 
 QUICK = Settings(politeness=PolitenessSettings(delay=0.0, ip_delay=0.0, adaptive=0.0))
@@ -134,3 +135,10 @@ def test_the_process_and_a_function_that_starts_a_thread_are_factories() -> None
     unit.send([visit("http://x.test/")], {}, {})
     assert len(take(inbox, 1)) == 1
     unit.close()
+
+
+def test_a_block_that_is_none_is_refused_before_anything_starts() -> None:
+    """The child was started again and again, and a crawl of a known warehouse never ended."""
+    settings = Settings(guard=GuardSettings(allow=["nonsense"]))
+    with pytest.raises(SettingsError, match="nonsense"):
+        FetchProcess(settings, lambda _fetched: None, lambda _lost: None, lambda _error: None)

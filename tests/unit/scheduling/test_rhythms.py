@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from quadloom.model.link import CHANGE_FREQUENCIES, stated_rhythm
 from quadloom.model.outcome import Outcome
-from quadloom.model.rhythm import CHANGE_FREQUENCIES, stated_rhythm
 from quadloom.scheduling.planner import PageSchedule, Planner, VisitObservation
 from quadloom.settings import FreshnessSettings
 

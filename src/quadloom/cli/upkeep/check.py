@@ -24,6 +24,7 @@ from quadloom.stores.backends import exists
 from quadloom.stores.postgres.state import described
 from quadloom.stores.quads.sparql_client import SparqlClient, servers_of
 from quadloom.stores.stores import places_of
+from quadloom.syntaxes.html.elements import native_state
 from quadloom.syntaxes.xml.stylesheet_folder import SYNTAX as STYLESHEETS
 from quadloom.syntaxes.xml.stylesheet_folder import check_folder
 from quadloom.warehouse import Warehouse
@@ -63,6 +64,8 @@ def _checks(s: Session) -> Iterator[CheckResult]:
             yield CheckResult(name, True, importlib.metadata.version(name), "")
         except importlib.metadata.PackageNotFoundError:
             yield CheckResult(name, False, "not installed", "reinstall quadloom")
+    # Optional: without it pages are read in Python, with the same results.
+    yield CheckResult("native part", True, native_state(), "")
     try:
         yield CheckResult("configuration", True, f"{len(s.loaded.origins)} values set", "")
     except QuadloomError as error:

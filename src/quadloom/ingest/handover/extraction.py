@@ -57,7 +57,7 @@ class LinkExtraction:
         if row is None:
             return False
         if done.answer is not None:
-            self._found(row, done.answer.result)
+            self._found(row, done.answer.with_links())
         else:  # it kills workers
             self._backlog.extracted.append(ExtractedPage(row, ()))
         return True

@@ -17,6 +17,7 @@ While no pages arrive, the quad store may compact its files (`quadloom.ingest.in
 from __future__ import annotations
 
 import queue
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -38,7 +39,7 @@ from quadloom.stores.protocols.text import TextDocument, TextIndex
 
 _BATCHES = 16  # that wait; more of them make the crawl wait
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0  # seconds between two tries while a store is away
-_MAX_BYTES = 32 << 20  # of quads and text collected before they are indexed
+_MAX_BYTES = 16 << 20  # of quads and text collected before they are indexed
 
 
 class IndexJob(msgspec.Struct, frozen=True):
@@ -124,6 +125,8 @@ class Indexer:
         self._collected_bytes = 0
         self._since = 0.0  # when the oldest collected page arrived
         self._hurried = False
+        self._queued_bytes = 0
+        self._counting = threading.Lock()
         self.error: BaseException | None = None  # what ended the thread
         self.indexed = 0
         self.added = 0
@@ -143,10 +146,12 @@ class Indexer:
     def put(self, jobs: Sequence[IndexJob] | Descriptions) -> None:
         """Add a batch; waits while the queue is full (back-pressure). Raises the error that stopped the indexer. While
         a store is away nobody waits: the caller sees `waiting_for`, and begins nothing more."""
-        while self._queue.qsize() >= _BATCHES and not self.waiting_for:
+        while (self._queue.qsize() >= _BATCHES or self._queued_bytes >= _MAX_BYTES) and not self.waiting_for:
             self.check()
             time.sleep(0.02)
         self.check()
+        with self._counting:
+            self._queued_bytes += _size(jobs)
         self._queue.put(jobs)
 
     def hurry(self) -> None:
@@ -178,6 +183,8 @@ class Indexer:
             except queue.Empty:
                 jobs = ()
             if jobs:
+                with self._counting:
+                    self._queued_bytes -= _size(jobs)
                 self._collect(jobs)
             elif jobs is not None and not self._has_work:
                 self._idle()
@@ -220,7 +227,7 @@ class Indexer:
         if found:
             self._report(LinksFound(found))
         self._descriptions.update((job.quads.graph, job.description) for job in jobs if not job.fresh)
-        self._collected_bytes += sum(len(job.quads.nquads) + (len(job.text.body) if job.text else 0) for job in jobs)
+        self._collected_bytes += _size(jobs)
 
     def _is_due(self) -> bool:
         return (
@@ -277,3 +284,10 @@ class Indexer:
         self._collected_bytes = 0
         self._hurried = False
         self._report(IndexAcks(marks, self._statistics.encode(), found))
+
+
+def _size(jobs: Sequence[IndexJob] | Descriptions) -> int:
+    """Bytes of their statements and words."""
+    if isinstance(jobs, Descriptions):
+        return 0
+    return sum(len(job.quads.nquads) + (len(job.text.body) if job.text else 0) for job in jobs)

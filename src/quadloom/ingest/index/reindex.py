@@ -124,7 +124,7 @@ class Reindexing:
         if done.answer is None:
             self._not_archived(waiting)
         elif self._is_current(waiting.row):
-            self._put(waiting, done.answer.result, done.page.status)
+            self._put(waiting, done.answer.with_links(), done.page.status)
         return True
 
     def _put(self, waiting: _Waiting, result: PageResult, status: int) -> None:

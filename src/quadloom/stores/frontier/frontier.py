@@ -77,6 +77,7 @@ from quadloom.stores.protocols.frontier import (
     ScoreUrls,
 )
 
+_ADDED = 5000  # links written at once: rows of all would take as much memory as the links
 _PROMOTE = 2000  # due URLs queued in one transaction
 _ALSO_SOON = 1000  # read in addition, to find pages of hosts that are free
 
@@ -105,8 +106,7 @@ class TableFrontier:
         self._scope = scope
         self._leasing = LeaseManager(database, hosts, queue, policy, now=now, capacity=capacity)
         self._recent = RecentFingerprints()
-        self.clamped_hosts = 0
-        self.clock_step = 0.0
+        self.clamped_hosts, self.clock_step = 0, 0.0
         self._ids: dict[str, int] = {}
         self._held = HeldRefreshes()
 
@@ -275,7 +275,8 @@ class TableFrontier:
         self._url_records.update_settled(settled)
         batch.write()
         self._leasing.queue_changed(batch)
-        self._add(found)
+        for start in range(0, len(found), _ADDED):
+            self._add(found[start : start + _ADDED])
         for host in hosts.values():
             if host.exhausted and host.queued > host.leased:
                 self._leasing.apply_budget(host)

@@ -13,8 +13,7 @@ from typing import Literal
 
 from lxml import etree
 
-from quadloom.model.link import Link
-from quadloom.model.rhythm import stated_rhythm
+from quadloom.model.link import Link, stated_rhythm
 from quadloom.settings import LimitSettings
 from quadloom.syntaxes.feeds.writing import DC, DCTERMS, DEPICTION, parse_date
 from quadloom.syntaxes.feeds.xml import text_of, tolerant_root

@@ -14,7 +14,7 @@ from functools import lru_cache
 import re2
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from quadloom.syntaxes.html.tree import WITHOUT_EVENTS, tag_ids
+from quadloom.syntaxes.html.tree import parse_html, tag_ids
 from quadloom.syntaxes.signs import signs_in
 
 # The names that our own extractors ask for on every page, by lexbor's numbers.
@@ -37,26 +37,26 @@ class ElementNodes:
 
     def __init__(self, tree: LexborHTMLParser) -> None:
         self.tree = tree
-        self._nodes: list[LexborNode] = []
-        self._comments: list[LexborNode] = []
         self._numbers: dict[int, int] | None = None
         self._viewed = False
         self._signs: frozenset[bytes] | None = None
+        self._nodes: list[LexborNode] = []
+        self._comments: list[LexborNode] = []
         by_tag: dict[int, list[int]] = {number: [] for number in COMMON_TAGS}
-        nodes = self._nodes
         root = tree.root
         if root is not None:
-            known = by_tag.get
+            known, add, number = by_tag.get, self._nodes.append, 0
             for node in root.traverse():
                 tag = node.tag_id
-                if tag <= COMMENT:
+                numbers = known(tag)
+                if numbers is not None:
+                    numbers.append(number)
+                elif tag <= COMMENT:
                     if tag == COMMENT:
                         self._comments.append(node)
                     continue
-                numbers = known(tag)
-                if numbers is not None:
-                    numbers.append(len(nodes))
-                nodes.append(node)
+                add(node)
+                number += 1
         self._by_name = {name: by_tag[number] for number, name in COMMON_TAGS.items()}
 
     def __len__(self) -> int:
@@ -71,7 +71,7 @@ class ElementNodes:
         return numbers
 
     def having(self, names: tuple[str, ...], /) -> list[int]:
-        names = tuple([name for name in names if self._may_have(rb"""(?i)[\s"'/]%b[\s=/>]""" % name.encode())])
+        names = tuple([name for name in names if self._may_have(_attribute(name))])
         if not names:
             return []
         nodes = self.tree.css(",".join([f"[{name}]" for name in names]))
@@ -155,7 +155,7 @@ class ElementNodes:
     def view(self, root: int, /) -> NodeView:
         elements = self
         if self._viewed:
-            elements = ElementNodes(LexborHTMLParser(self.tree.raw_html, options=WITHOUT_EVENTS))
+            elements = ElementNodes(parse_html(self.tree.raw_html))
         elements._viewed = True
         return NodeView(elements, root)
 
@@ -181,10 +181,11 @@ class ElementNodes:
 class NodeView:
     """`quadloom.syntaxes.html.elements.TextView` by changing the tree."""
 
-    __slots__ = ("_elements", "_places", "_root")
+    __slots__ = ("_elements", "_number", "_places", "_root")
 
     def __init__(self, elements: ElementNodes, root: int) -> None:
         self._elements = elements
+        self._number = root
         self._root = elements._nodes[root]
         self._places = {elements._nodes[0].mem_id: _BESIDE, self._root.mem_id: _BELOW}
 
@@ -225,11 +226,11 @@ class NodeView:
 
     def blocks(self, inline: tuple[str, ...], /) -> str:
         elements = self._elements
+        nodes = elements._nodes
         for name in inline:
             for number in elements.named(name):
-                node = elements._nodes[number]
-                if node.mem_id != self._root.mem_id:
-                    node.unwrap(True)  # and delete it if it is empty, since it would keep two texts apart
+                if number != self._number:
+                    nodes[number].unwrap(True)  # and delete it if it is empty, since it would keep two texts apart
         for node in elements._comments:
             node.decompose(False)
         self._root.merge_text_nodes()
@@ -240,6 +241,11 @@ _FOREIGN = rb"(?i)<(?:svg|math)[\s/>]"
 # Patterns that pages were searched for; callers ask for few and always the same.
 _asked: dict[bytes, None] = {}
 _MOST_ASKED = 64
+
+
+@lru_cache(maxsize=256)
+def _attribute(name: str) -> bytes:
+    return rb"""(?i)[\s"'/]%b[\s=/>]""" % name.encode()
 
 
 @lru_cache(maxsize=8)

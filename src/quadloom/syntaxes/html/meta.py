@@ -15,7 +15,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from quadloom.model.rhythm import stated_rhythm
+from quadloom.model.link import stated_rhythm
 from quadloom.syntaxes.html.elements import Elements
 from quadloom.syntaxes.html.links import read_refresh
 from quadloom.syntaxes.iri import ReferenceResolver
@@ -71,7 +71,7 @@ def read_head(context: Context, resolver: ReferenceResolver) -> None:
     elements = context.all_elements
     drawings = elements.named("svg")
     for title in elements.named("title")[:8]:
-        if not drawings or not _in_drawing(elements, title):
+        if not drawings or title < drawings[0] or not _in_drawing(elements, title):
             facts.title = " ".join(elements.text(title).split())[:MAX_VALUE]
             break
     metas = facts.metas

@@ -226,7 +226,13 @@ def base_of(tree: LexborHTMLParser, url: str) -> str:
 
 
 # Lexbor flag: no mutation events while the tree is built. They serve <selectedcontent> alone and cost a third.
-WITHOUT_EVENTS = 1
+_WITHOUT_EVENTS = 1
+
+
+def parse_html(source: bytes) -> LexborHTMLParser:
+    """The tree of a source in UTF-8 that `tame` has seen."""
+    return LexborHTMLParser(source, options=_WITHOUT_EVENTS)
+
 
 # Names that the HTML parser takes only in a certain place.
 _PLACES = {"frame": "<frameset><frame>"}

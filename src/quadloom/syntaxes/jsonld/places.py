@@ -8,7 +8,9 @@ statements. Documents that need the complete path have no such walk; there an ob
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import islice
 from json import dumps
 from json.decoder import scanstring  # type: ignore[attr-defined]  # not in its stubs
 from typing import NamedTuple
@@ -26,6 +28,7 @@ from quadloom.syntaxes.places import PlaceKind, SourcePlace
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.sink import Sink
 
+_MOST_COMPARED = 50  # places of one key
 _SCALAR = re.compile(r"[^\s,\]}]+")
 _SCRIPT_END = re.compile(rb"</script", re.IGNORECASE)
 
@@ -69,9 +72,9 @@ class JsonldPlaces:
         self._only = _OnlyPlaces(context.utf8, self._blocks)
         self._traced: _TracedPlaces | None = None
 
-    def texts(self) -> list[MemberText]:
-        """All texts of the page's JSON-LD, with the key and the type of their object."""
-        return self._all_traced().texts()
+    def texts(self, wanted: Callable[[str, str], bool], most: int) -> list[MemberText]:
+        """Texts of the page's JSON-LD, by key and text, with the type of their object; the first `most`."""
+        return list(islice(self._all_traced().texts(wanted), most))
 
     def find(self, subject: str, predicate: str, value: str, kind: PlaceKind) -> SourcePlace | None:
         place = self._only.find(predicate, value, kind)
@@ -91,6 +94,7 @@ class _OnlyPlaces:
     def __init__(self, source: bytes, blocks: list[tuple[int, int]]) -> None:
         self._source = source
         self._blocks = blocks
+        self._found: dict[re.Pattern[bytes], list[re.Match[bytes]]] = {}
         contexts = [source[at : at + 1] for start, end in blocks for at in _ends(_CONTEXT, source, start, end)]
         self._is_plain = all(first == b'"' for first in contexts)  # others can give keys another meaning
 
@@ -101,6 +105,8 @@ class _OnlyPlaces:
             found = self._matches(_type_pattern(_local(value))) if value else []
             return SourcePlace(found[0].start(1), found[0].end(1)) if len(found) == 1 else None
         found = self._matches(_key_pattern(_local(predicate)))
+        if len(found) > _MOST_COMPARED:
+            return None
         if len(found) > 1 or kind == "value":
             found = [one for one in found if self._has(one, value)]
         if len(found) != 1:
@@ -108,7 +114,11 @@ class _OnlyPlaces:
         return SourcePlace(*found[0].span(1)) if kind == "property" else SourcePlace(found[0].end(), found[0].end())
 
     def _matches(self, pattern: re.Pattern[bytes]) -> list[re.Match[bytes]]:
-        return [one for start, end in self._blocks for one in pattern.finditer(self._source, start, end)]
+        found = self._found.get(pattern)
+        if found is None:
+            found = [one for start, end in self._blocks for one in pattern.finditer(self._source, start, end)]
+            self._found[pattern] = found
+        return found
 
     def _has(self, key: re.Match[bytes], term: str) -> bool:
         """Whether the value after a key is this text, number or address. Other values are not compared."""
@@ -217,16 +227,14 @@ class _TracedPlaces:
                     return self._place(entry, (part.start, part.end))
         return None
 
-    def texts(self) -> list[MemberText]:
-        found: list[MemberText] = []
+    def texts(self, wanted: Callable[[str, str], bool]) -> Iterator[MemberText]:
         for entry in self._all:
             kind = next((str(one.value.value) for one in entry[0].members if one.key == "@type"), "")
             for member in entry[0].members:
                 for part in member.value.parts or (member.value,):
-                    if isinstance(part.value, str):
+                    if isinstance(part.value, str) and wanted(member.key, part.value):
                         place = self._place(entry, (part.start, part.end))
-                        found.append(MemberText(kind, member.key, part.value, place))
-        return found
+                        yield MemberText(kind, member.key, part.value, place)
 
     def _part(self, stated: _Value, term: str) -> _Value | None:
         """The value, or the part of an array, that gave this term."""

@@ -87,10 +87,10 @@ class MarkedPage:
         # Not in the marks themselves: holders and what they hold would refer to each other, and so keep the tree of
         # the page in memory until the garbage collector comes.
         self._holders: dict[int, MarkedElement] = {}
-        if not elements.having(("itemscope",)):
-            return
         found = _marked(elements, _MARKED)
         items = [mark for mark in found if mark.is_item]
+        if not items:
+            return
         wanted = {name for item in items for name in (item.attributes.get("itemref") or "").split()}
         if wanted:
             found = [mark for mark in _marked(elements, (*_MARKED, "id")) if self._is_wanted(mark, wanted)]

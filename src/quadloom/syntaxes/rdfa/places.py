@@ -55,6 +55,9 @@ class RdfaPlaces:
         self._blanks = blanks
         self._source = context.utf8
         self._traced: _TracedPage | None = None
+        # Both are asked for again by each finding about the same name.
+        self._named: dict[tuple[str, tuple[bytes, ...]], list[StartTag]] = {}
+        self._alike: dict[str, dict[str, int]] = {}
 
     def find(self, subject: str, predicate: str, value: str, kind: PlaceKind) -> SourcePlace | None:
         if kind in ("item", "type"):
@@ -73,11 +76,17 @@ class RdfaPlaces:
 
     def _counted(self, statement: str, part: str, name: str, attributes: tuple[bytes, ...]) -> StartTag | None:
         """The tag of a statement, if there are as many tags with the name as statements with this part."""
-        tags = tags_naming(self._source, name, attributes) if name else []
+        tags = self._named.get((name, attributes))
+        if tags is None:
+            tags = self._named[name, attributes] = tags_naming(self._source, name, attributes) if name else []
         if len(tags) < 2:
             return tags[0] if tags else None
-        alike = [one for one in self._context.sink.statements() if part in one]
-        return tags[alike.index(statement)] if len(alike) == len(tags) and statement in alike else None
+        alike = self._alike.get(part)
+        if alike is None:
+            stated = [one for one in self._context.sink.statements() if part in one]
+            alike = self._alike[part] = {one: number for number, one in enumerate(stated)}
+        number = alike.get(statement)
+        return tags[number] if number is not None and len(alike) == len(tags) else None
 
     def _page(self) -> _TracedPage:
         if self._traced is None:

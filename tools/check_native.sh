@@ -1,0 +1,21 @@
+#!/bin/sh
+# Run what is in C with the address and undefined-behaviour sanitizers of GCC: both twins on the corpora, on any markup, and
+# the fuzzer of documents. Usage: tools/check_native.sh [PYTHON] [SECONDS of fuzzing]
+set -eu
+python=${1:-.venv/bin/python}
+seconds=${2:-60}
+native=src/quadloom/native
+kept=$(mktemp -d)
+restore() { cp "$kept"/*.so $native/; rm -rf "$kept"; }
+cp $native/*.so "$kept"
+trap restore EXIT
+include=$("$python" -c "import sysconfig; print(sysconfig.get_path('include'))")
+gcc -std=c11 -O1 -g -Wall -Wextra -Werror -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover \
+    -fPIC -shared -DPy_LIMITED_API=0x030B0000 -I"$include" $native/*.c -o $native/elements.abi3.so
+# Python itself frees little at its end; its own allocator would hide what is beyond the end of a block.
+export ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc
+LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so)"
+export LD_PRELOAD
+"$python" -m pytest -q -n 0 -p no:cacheprovider --timeout 1800 \
+    tests/unit/syntaxes/test_html_elements.py tests/property/test_element_twins.py tests/corpus
+"$python" tests/property/fuzzing.py document 11 "$seconds" "$kept/input"

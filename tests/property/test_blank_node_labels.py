@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quadloom.syntaxes.rdf.blank_nodes import skolemise
+from quadloom.model.quads import Triple
+from quadloom.syntaxes.rdf import blank_nodes
+from quadloom.syntaxes.rdf.blank_nodes import _encodable, canonical, canonical_in_python, skolemise
+from quadloom.syntaxes.terms import RDF, TYPE
 from thoroughness import examples
 
 PAGE = "https://example.org/page"
@@ -32,3 +36,30 @@ def test_labels_and_order_do_not_matter(
     assert out == skolemise("".join(lines).encode(), PAGE)
     assert out.count(b"\n") == len(set(statements))
     assert out == skolemise(out, PAGE)
+
+
+SPEAKING = st.sampled_from(
+    [TYPE, "<http://schema.org/name>", "<http://schema.org/price>", "<a:p>", f"<{RDF}first>", f"<{RDF}rest>"]
+)
+TEXTS = st.text(max_size=3).map(lambda text: f'"{text}"')
+TRIPLES = st.tuples(
+    st.one_of(NODES, NODES, IRIS),
+    SPEAKING,
+    st.one_of(NODES, NODES, IRIS, LITERALS, TEXTS, st.just("<<( _:b1 <a:p> _:b2 )>>")),
+)
+
+
+@settings(max_examples=examples(300, 3000), deadline=None)
+@given(st.lists(TRIPLES, max_size=30))
+def test_both_twins_give_the_same_lines(triples: list[Triple]) -> None:
+    found = canonical(triples, PAGE)
+    assert found == canonical_in_python([_encodable(triple) for triple in triples], PAGE)
+
+
+def test_the_native_twin_is_in_use_if_it_was_built() -> None:
+    graphs = pytest.importorskip("quadloom.native.graphs")
+    assert blank_nodes._native is graphs.canonical
+    roles: dict[str, int] = {}
+    triples = (("_:a", "<a:name>", '"x"'), ("_:b", "<a:name>", '"y"'), ("<a:s>", "<a:p>", "<a:o>"))
+    found = graphs.canonical(triples, PAGE, blank_nodes.PREFIX, blank_nodes.xxh3_128_digest, roles, blank_nodes._role)
+    assert found == tuple(canonical_in_python(triples, PAGE))

@@ -122,8 +122,7 @@ def text_document(
 ) -> IndexedText:
     """Words and facets of a page. `most`: characters of its literals."""
     host = host_of(page.final_url)
-    stored = graph.stored
-    literals, left_out = words_of(literals_in([stored.objects[line] for line in stored.lines]), most)
+    literals, left_out = words_of(literals_in(graph.stored.objects), most)
     texts = {
         "title": transformed.title,
         "headings": transformed.headings,

@@ -33,6 +33,11 @@ from quadloom.errors import SyntaxInvalid
 from quadloom.model.quads import Triple
 from quadloom.syntaxes.terms import RDF, TYPE
 
+try:
+    from quadloom.native.graphs import canonical as _native
+except ImportError:  # it was not built: there is no compiler
+    _native = None  # type: ignore[assignment]
+
 PREFIX = "urn:quadloom:blank:"
 
 _EFFORT = 64  # hashed neighbours per statement, over all rounds
@@ -52,26 +57,30 @@ _LOCAL = re.compile(r"[^/#:]*>\Z")
 _FIRST = f"<{RDF}first>"
 _ANCESTORS = 8  # rounds in which nodes without a name take in that of what refers to them
 _MOST_PREDICATES = 10_000
-_identifying: dict[str, bool] = {}  # by predicate
+_roles: dict[str, int] = {}  # by predicate
 
 
 class CanonicalLines(NamedTuple):
-    """A graph as N-Quads: sorted, distinct lines; the object of each line, which is without its line break."""
+    """A graph as N-Quads: sorted, distinct lines; and the object of each line."""
 
     nquads: bytes
-    lines: list[str]
-    objects: dict[str, str]
+    objects: list[str]
 
 
 def canonical(triples: Sequence[Triple], graph: str) -> CanonicalLines:
     """The statements in `graph`, without blank nodes. A page that has none costs no more than its lines."""
     try:
-        return _canonical(triples, graph)
+        if _native is not None:
+            found = _native(tuple(triples), graph, PREFIX, xxh3_128_digest, _roles, _role)
+            if found is not None:
+                return CanonicalLines(*found)
+        return canonical_in_python(triples, graph)
     except UnicodeEncodeError:  # a lone surrogate, which our own terms never hold
-        return _canonical([_encodable(triple) for triple in triples], graph)
+        return canonical_in_python([_encodable(triple) for triple in triples], graph)
 
 
-def _canonical(triples: Iterable[Triple], graph: str) -> CanonicalLines:
+def canonical_in_python(triples: Iterable[Triple], graph: str) -> CanonicalLines:
+    """The twin of `quadloom.native.graphs.canonical`, which knows all rules."""
     end = f" <{graph}> ."
     objects: dict[str, str] = {}
     linked: list[Triple] = []
@@ -90,7 +99,7 @@ def _canonical(triples: Iterable[Triple], graph: str) -> CanonicalLines:
                 obj = name(obj, obj)
             objects[f"{name(subject, subject)} {predicate} {obj}{end}"] = obj
     lines = sorted(objects)  # the order of UTF-8 is that of its characters
-    return CanonicalLines(("\n".join(lines) + "\n").encode() if lines else b"", lines, objects)
+    return CanonicalLines(("\n".join(lines) + "\n").encode() if lines else b"", [objects[line] for line in lines])
 
 
 def _encodable(triple: Triple) -> Triple:
@@ -113,15 +122,15 @@ def _split(line: str) -> Triple:
     return parts[0], parts[1], match.group()
 
 
-def _identifies(predicate: str) -> bool:
-    """Whether its value tells which thing is meant."""
-    known = _identifying.get(predicate)
+def _role(predicate: str) -> int:
+    """What a value of the predicate says: 0 = nothing that identifies a thing, 1 = its type, 2 = which thing it is."""
+    known = _roles.get(predicate)
     if known is None:
-        if len(_identifying) > _MOST_PREDICATES:
-            _identifying.clear()
+        if len(_roles) > _MOST_PREDICATES:
+            _roles.clear()
         local = _LOCAL.search(predicate)
-        known = local is not None and local.group()[:-1].lower() in _IDENTIFYING
-        _identifying[predicate] = known
+        identifies = local is not None and local.group()[:-1].lower() in _IDENTIFYING
+        known = _roles[predicate] = 1 if predicate == TYPE else 2 if identifies else 0
     return known
 
 
@@ -140,7 +149,7 @@ class _Colouring:
         self._marks: dict[str, list[str]] = {}  # node: marks that identify it
         self._hubs: dict[str, str] = {}  # statement with a triple term: its mark
         stated, marks = self._stated, self._marks
-        known = _identifying.get
+        known = _roles.get
         named: set[str] = set()
         cells: set[str] = set()
         for triple in statements:
@@ -159,14 +168,12 @@ class _Colouring:
                 self._add_triple_term(subject, predicate, obj)
                 continue
             else:
-                node, mark = subject, ""
-                if predicate == TYPE:
-                    mark = f"+{predicate}{obj}"
-                else:
-                    identifies = known(predicate)
-                    if identifies or (identifies is None and _identifies(predicate)):
-                        mark = f"+{predicate}{obj}"
-                        named.add(node)
+                role = known(predicate)
+                if role is None:
+                    role = _role(predicate)
+                node, mark = subject, f"+{predicate}{obj}" if role else ""
+                if role == 2:
+                    named.add(node)
             if node in stated:
                 stated[node].append(triple)
             else:

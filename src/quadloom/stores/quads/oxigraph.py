@@ -302,9 +302,7 @@ def _refusal(error: OSError | RuntimeError, path: Path) -> StoreError:
 def _pieces(lines: bytes) -> Iterator[bytes]:
     """The same lines in pieces of bounded and similar size; a longer line is a piece of its own."""
     start = 0
-    size = math.ceil(
-        len(lines) / math.ceil(len(lines) / _PIECE)
-    )  # a small last piece costs as much as a large one
+    size = math.ceil(len(lines) / math.ceil(len(lines) / _PIECE))  # a small last piece costs as much as a large one
     while len(lines) - start > size:
         end = lines.rfind(b"\n", start, start + size) + 1 or lines.find(b"\n", start) + 1 or len(lines)
         yield lines[start:end]

@@ -54,7 +54,11 @@ def waited(cluster: Cluster, what: str, reached: Callable[[dict[str, WorkerView]
 
 
 def test_any_machine_sees_all_workers_and_totals(cluster: Cluster) -> None:
-    waited(cluster, "both have read something", lambda found: all(worker.pages for worker in found.values()))
+    waited(
+        cluster,
+        "both have read something, and no shard is on its way from one to the other",
+        lambda found: all(one.pages for one in found.values()) and sum(one.shards for one in found.values()) == 256,
+    )
     status = cluster.tell("status")
     view = status["cluster"]
     assert isinstance(view, dict)

@@ -12,7 +12,7 @@ from quadloom.warehouse import Warehouse
 
 
 def children(parent: int) -> dict[int, list[str]]:
-    """Processes below one, by their command lines (Linux)."""
+    """Processes that one has started, by their command lines (Linux)."""
     found = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -21,6 +21,12 @@ def children(parent: int) -> dict[int, list[str]]:
         except OSError:
             continue
     return found
+
+
+def descendants(parent: int) -> list[int]:
+    """All processes below one: fetcher and workers are forked by their template."""
+    below = list(children(parent))
+    return [*below, *(one for child in below for one in descendants(child))]
 
 
 def is_running(process: int) -> bool:
@@ -34,7 +40,7 @@ def is_running(process: int) -> bool:
 def test_a_killed_server_takes_its_crawl_along(tmp_path: Path) -> None:
     with live_site(tmp_path) as site:
         (crawler,) = (number for number, words in children(site.process.pid).items() if "crawl" in words)
-        below = [crawler, *children(crawler)]
+        below = [crawler, *descendants(crawler)]
         assert len(below) > 2, "the crawl has its fetcher and its workers"
         site.process.kill()
         site.process.wait()

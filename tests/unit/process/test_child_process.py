@@ -76,6 +76,7 @@ def test_an_interrupt_of_the_whole_group_is_for_the_owner_alone(forked: bool) ->
     script = (
         "import os, signal\n"
         "from quadloom.process.channel import start\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's job in the background ignores it
         f"child = start({SAMPLE!r}, 'hello', from_template={forked})\n"
         "try:\n"
         "    os.killpg(0, signal.SIGINT)\n"

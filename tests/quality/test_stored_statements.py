@@ -17,7 +17,8 @@ from xxhash import xxh3_64_hexdigest
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import chosen
-from quadloom.pipeline import PageResult, process_page
+from quadloom.phases.page_result import PageResult
+from quadloom.pipeline import process_page
 from quadloom.settings import AuditSettings, Settings
 from quadloom.syntaxes.rdf import blank_nodes
 from quadloom_lab.realweb.web import RealPage, RealWeb

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -75,6 +76,14 @@ def test_a_program_that_is_not_there_is_absent() -> None:
 def test_memory_is_limited() -> None:
     outcome = run_command(python("print(len(bytearray(600 << 20)))", memory=200 << 20), REQUEST, b"")
     assert "MemoryError" in outcome.reason
+
+
+@pytest.mark.skipif(shutil.which("prlimit") is None, reason="needs prlimit of util-linux")
+def test_limits_hold_from_the_first_moment() -> None:
+    """They were set after the start: on a busy machine a program had its memory before its limit."""
+    service = ServiceSettings(command=["sh", "-c", "ulimit -v"], memory=200 << 20)
+    seen = {outcome.reply.body for _ in range(20) if (outcome := run_command(service, REQUEST, b"")).reply is not None}
+    assert seen == {b"%d\n" % (200 << 10)}
 
 
 def test_output_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:

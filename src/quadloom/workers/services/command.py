@@ -58,7 +58,7 @@ def run_command(service: ServiceSettings, request: ServiceRequest, body: bytes) 
         ):
             try:
                 process = subprocess.Popen(
-                    [program, *arguments],
+                    [*_limiter(service), program, *arguments],
                     stdin=stdin,
                     stdout=stdout,
                     stderr=stderr,
@@ -92,7 +92,8 @@ def _finished(process: subprocess.Popen[bytes], service: ServiceSettings) -> str
     with _lock:
         _running.add(process.pid)
     try:
-        _limit(process.pid, service)
+        if not _limiter(service):
+            _limit(process.pid, service)
         ended = _wait(process, service.timeout)
     finally:
         with suppress(ProcessLookupError):
@@ -105,18 +106,29 @@ def _finished(process: subprocess.Popen[bytes], service: ServiceSettings) -> str
     return _by_signal(-code) if code < 0 else f"ended with exit code {code}" if code else ""
 
 
+def _limiter(service: ServiceSettings) -> list[str]:
+    """The program of util-linux that sets the caps and becomes the command, so that they hold from its first moment.
+    Empty if it is not installed. A function that runs in the child between fork and exec could deadlock, because this
+    process has threads."""
+    program = shutil.which("prlimit")
+    return [program, *(f"--{name}={soft}:{hard}" for name, (soft, hard) in _caps(service).items())] if program else []
+
+
 def _limit(pid: int, service: ServiceSettings) -> None:
-    """Caps from outside, at once after the start: a function that runs in the child between fork and exec could
-    deadlock, because this process has threads. Only Linux can do it."""
+    """Caps from outside, at once after the start. Only Linux can do it."""
     prlimit = getattr(resource, "prlimit", None)
     if prlimit is None:
         return
-    seconds = ceil(service.timeout) + 1
     with suppress(ProcessLookupError):
-        prlimit(pid, resource.RLIMIT_AS, (service.memory, service.memory))
-        prlimit(pid, resource.RLIMIT_FSIZE, (MAX_ANSWER_BYTES + 1, MAX_ANSWER_BYTES + 1))
-        prlimit(pid, resource.RLIMIT_CPU, (seconds, seconds + 1))
-        prlimit(pid, resource.RLIMIT_CORE, (0, 0))
+        for name, cap in _caps(service).items():
+            prlimit(pid, getattr(resource, f"RLIMIT_{name.upper()}"), cap)
+
+
+def _caps(service: ServiceSettings) -> dict[str, tuple[int, int]]:
+    """Soft and hard limits by their names in the kernel."""
+    seconds, size = ceil(service.timeout) + 1, MAX_ANSWER_BYTES + 1
+    memory = service.memory
+    return {"as": (memory, memory), "fsize": (size, size), "cpu": (seconds, seconds + 1), "core": (0, 0)}
 
 
 def _wait(process: subprocess.Popen[bytes], seconds: float) -> bool:

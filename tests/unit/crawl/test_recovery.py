@@ -55,7 +55,7 @@ class Web:
     def answer(self, request: FetchRequest) -> Page:
         href = request.href
         if href == f"{ONE}robots.txt":
-            return respond(request, b"User-agent: *\nDisallow: /private\nCrawl-delay: 7\n")
+            return respond(request, b"User-agent: *\nDisallow: /private\nCrawl-delay: 0.25\n")
         if href == f"{ONE}old":
             return respond(request, b"", status=301, headers=(("location", "/new"),))
         if href not in BODIES:
@@ -140,7 +140,7 @@ def test_a_lost_database_is_recovered_in_place(tmp_path: Path) -> None:
         assert warehouse.search("never changes").total == 1
         assert warehouse.stores.frontier.stats(0.0).queued == len(AGAIN), "the queue is what the pages link to"
         host = warehouse.stores.frontier.host("one.example")
-        assert host is not None and host.crawl_delay == 7.0 and b"/private" in host.robots
+        assert host is not None and host.crawl_delay == 0.25 and b"/private" in host.robots
         changed = warehouse.stores.catalog.pages([row.fingerprint for row in all_pages(warehouse.stores)])
         assert all(row.schedule for row in changed.values() if row.title), "every page has its next visit"
     assert not [*path.glob("*.new"), *path.glob("*.old"), *path.glob("re*")]

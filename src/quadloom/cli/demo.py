@@ -14,7 +14,8 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 
-from quadloom.asking.audit.report import DefectGroup, audit, pages_of
+from quadloom.asking.audit.across_pages import audited_pages
+from quadloom.asking.audit.report import DefectGroup, audit
 from quadloom.asking.numbers import labelled
 from quadloom.cli.crawling.crawl import follow_crawl
 from quadloom.cli.session import Session, session
@@ -142,7 +143,7 @@ def _audit(s: Session, warehouse: Warehouse, folder: Path) -> None:
     """The worst mistakes in the sites' data, three kinds of them."""
     s.print(f"\nWhat is wrong with their data?\n  $ quadloom -w {folder} audit")
     by_code: dict[str, DefectGroup] = {}
-    for group in audit(pages_of(warehouse.stores.catalog)).groups:
+    for group in audit(audited_pages(warehouse.stores)).groups:
         by_code.setdefault(group.code, group)
     for group in list(by_code.values())[:3]:
         s.print(f"    {group.headline}\n      on {group.site}; fix: {group.fix}")

@@ -117,7 +117,7 @@ def transform(
     from_data = stated[own:] if counts and counts[0][0] in OWN_WORDS else stated
     if from_data:
         _add_data_links(context, from_data)
-        checks = _checked(context, counts, blanks)
+        checks = _checked(context, stated, counts, blanks)
     for step in context.last_steps:  # after the checks, which look at the tree as it was parsed
         _guarded(context, Extractor("html", step))
     if not from_data and document.kind == "html" and settings.crawl.browser == "never":
@@ -234,12 +234,14 @@ def _transformed(
     )
 
 
-def _checked(context: Context, counts: list[tuple[str, int]], blanks: dict[str, int]) -> PageChecks:
+def _checked(
+    context: Context, stated: Sequence[Triple], counts: list[tuple[str, int]], blanks: dict[str, int]
+) -> PageChecks:
     """The checks behind a boundary of their own: they must not cost a page its data."""
     if not context.settings.audit.checks:
         return NOTHING
     try:
-        return check_page(context, context.sink.statements(), counts, blanks)
+        return check_page(context, stated, counts, blanks)
     except QuadloomError as error:
         context.find("checks-failed", error.message, severity="error", advice=error.hint)
     except Exception as error:  # noqa: BLE001 - as for extractors

@@ -11,8 +11,8 @@ from typing import Annotated, Literal
 import msgspec
 from cyclopts import Parameter
 
-from quadloom.asking.audit.across_pages import across_pages
-from quadloom.asking.audit.formats import junit, sarif
+from quadloom.asking.audit.across_pages import with_across
+from quadloom.asking.audit.formats import GravestFindings, junit, sarif
 from quadloom.asking.audit.html_report import html_report
 from quadloom.asking.audit.report import AuditReport, DefectGroup, PageFindings, pages_of
 from quadloom.asking.audit.report import audit as audited
@@ -58,7 +58,8 @@ def audit(
     code
         only findings with this code; may be repeated
     format
-        text for people; json, sarif or junit for programs; html is one file to send
+        text for people; json, sarif (one result for each finding, the gravest 5,000) or junit for programs; html is one
+        file to send
     output
         write to this file instead of stdout
     fail_on
@@ -74,8 +75,8 @@ def audit(
         pages = pages_of(stores.catalog, site)
         if profile:
             pages = _again(pages, warehouse, s.settings)
-        across = {page.row.fingerprint: page for page in across_pages(stores.quads, stores.catalog, frozenset(site))}
-        report = audited(_with(pages, across), since=moment(since), codes_wanted=code)
+        gravest = GravestFindings(code)
+        report = audited(gravest.through(with_across(pages, stores)), since=moment(since), codes_wanted=code)
     if code and not report.groups:
         near = (
             difflib.get_close_matches(code[0], known_codes(), n=1, cutoff=0.8) if code[0] not in known_codes() else []
@@ -85,18 +86,12 @@ def audit(
     if format == "text" and not s.json:
         _print(s, report, limit, output)
     else:
-        _write(s, _encoded(report, "json" if s.json else format, ", ".join(site) or s.warehouse.name), output)
+        title = ", ".join(site) or s.warehouse.name
+        _write(s, _encoded(report, gravest, "json" if s.json else format, title), output)
     if fail_on == "never":
         return 0
     worst = [severity for severity in WEIGHT if report.count(severity) and WEIGHT[severity] <= WEIGHT[fail_on]]
     return 1 if worst else 0
-
-
-def _with(pages: Iterator[PageFindings], across: dict[int, PageFindings]) -> Iterator[PageFindings]:
-    """Each page with what was found across pages added to its own findings."""
-    for page in pages:
-        more = across.get(page.row.fingerprint)
-        yield page if more is None else PageFindings(page.row, (*page.findings, *more.findings))
 
 
 def _again(pages: Iterator[PageFindings], warehouse: Warehouse, settings: Settings) -> Iterator[PageFindings]:
@@ -121,9 +116,9 @@ def _again(pages: Iterator[PageFindings], warehouse: Warehouse, settings: Settin
         worker.close()
 
 
-def _encoded(report: AuditReport, format: AuditFormat, title: str) -> str:
+def _encoded(report: AuditReport, gravest: GravestFindings, format: AuditFormat, title: str) -> str:
     if format == "sarif":
-        return sarif(report)
+        return sarif(gravest)
     if format == "junit":
         return junit(report)
     if format == "html":

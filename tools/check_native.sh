@@ -18,7 +18,7 @@ built() {
         -fPIC -shared -DPy_LIMITED_API=0x030B0000 -I"$include" "$@" -o "$native/$module.abi3.so"
 }
 built elements $native/elements.c $native/selection.c $native/view.c $native/page.c $native/library.c
-built graphs $native/graphs.c
+built graphs $native/graphs.c $native/colours.c
 # Python itself frees little at its end; its own allocator would hide what is beyond the end of a block.
 export ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc
 LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so)"

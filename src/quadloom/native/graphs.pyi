@@ -14,4 +14,5 @@ def canonical(
     /,
 ) -> tuple[bytes, list[str]] | None:
     """The lines and their objects, or None if that takes more than the first three rules: triple terms, lists of
-    blank nodes, nodes that even their neighbours do not tell apart. `roles` has roles of predicates, `role` finds another one."""
+    blank nodes, nodes that even their neighbours do not tell apart. `roles` has roles of predicates,
+    `role` finds another one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from msgspec.structs import replace
 
@@ -15,6 +16,7 @@ from quadloom.settings import Settings
 
 _LOCAL = "local"
 _RETRIES = 3
+_AHEAD = 4  # tasks for each processor that wait or are done: their results are in Ray's memory until they are taken
 
 
 def on_ray_tasks(address: str, settings: Settings) -> Runner:
@@ -30,10 +32,13 @@ def on_ray_tasks(address: str, settings: Settings) -> Runner:
             # A Ray task may be repeated: it only reads the warehouse, or replaces what an earlier try left.
             remote = ray.remote(num_cpus=1, max_retries=_RETRIES)(_here if address == _LOCAL else _elsewhere)
             data = encode(job)
-            waiting = [remote.remote(data, task) for task in tasks]
+            left = iter(tasks)
+            most = _AHEAD * max(1, int(ray.cluster_resources().get("CPU", 1)))
+            waiting = [remote.remote(data, task) for task in islice(left, most)]
             while waiting:
                 done, waiting = ray.wait(waiting, num_returns=1)
                 result = decode(ray.get(done[0]), TaskResult)
+                waiting += [remote.remote(data, task) for task in islice(left, 1)]
                 if result.error:
                     raise StoreError(result.error, hint=result.hint)
                 yield result

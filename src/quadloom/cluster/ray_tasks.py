@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from itertools import islice
 
 from msgspec.structs import replace
 
 from quadloom.cluster.ray_workers import connected
 from quadloom.errors import SettingsError, StoreError
-from quadloom.maintenance.bulk import BulkJob, Runner, TaskResult, perform
+from quadloom.maintenance.bulk import BulkJob, Runner, TaskResult, opened, perform
 from quadloom.model.wire import decode, encode
 from quadloom.settings import Settings
+from quadloom.stores.stores import Stores
 
 _LOCAL = "local"
 _RETRIES = 3
@@ -49,13 +52,30 @@ def on_ray_tasks(address: str, settings: Settings) -> Runner:
 
 
 def _here(job: bytes, task: str) -> bytes:
-    return encode(perform(decode(job, BulkJob), task))
+    return encode(perform(decode(job, BulkJob), _stores_of(job, elsewhere=False), task))
 
 
 def _elsewhere(job: bytes, task: str) -> bytes:
     """On a machine without a directory of the warehouse: everything is on servers."""
-    with tempfile.TemporaryDirectory(prefix="quadloom-") as folder:
-        return encode(perform(replace(decode(job, BulkJob), path=folder), task))
+    return encode(perform(decode(job, BulkJob), _stores_of(job, elsewhere=True), task))
+
+
+_opened: dict[bytes, tuple[ExitStack, Stores]] = {}  # by job; of the last one only
+
+
+def _stores_of(data: bytes, *, elsewhere: bool) -> Stores:
+    """Opened once by each process of Ray, which does many tasks of a job: opening takes as long as a small task."""
+    if data not in _opened:
+        for closing, _ in _opened.values():
+            closing.close()
+        _opened.clear()
+        closing, job = ExitStack(), decode(data, BulkJob)
+        if elsewhere:
+            folder = closing.enter_context(tempfile.TemporaryDirectory(prefix="quadloom-"))
+            job = replace(job, path=folder)
+        _opened[data] = (closing, closing.enter_context(opened(job)))
+        atexit.register(closing.close)
+    return _opened[data][1]
 
 
 def _check_reachable(settings: Settings) -> None:

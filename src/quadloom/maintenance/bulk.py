@@ -138,12 +138,6 @@ class _Hand:
         )
 
 
-def perform(job: BulkJob, task: str) -> TaskResult:
-    """Open the stores, do one task, close them: what Ray calls on its machines."""
-    with opened(job) as stores:
-        return _perform(job, stores, task)
-
-
 @contextmanager
 def opened(job: BulkJob) -> Iterator[Stores]:
     """The stores of a job, for reading. One worker process for each process of the job: there are many of these."""
@@ -154,7 +148,8 @@ def opened(job: BulkJob) -> Iterator[Stores]:
         yield stores
 
 
-def _perform(job: BulkJob, stores: Stores, task: str) -> TaskResult:
+def perform(job: BulkJob, stores: Stores, task: str) -> TaskResult:
+    """Do one task, with stores that `opened` has given."""
     module, name = _JOBS[job.name]
     try:
         return TaskResult(task, getattr(importlib.import_module(module), name)(stores, task, job.argument))
@@ -197,7 +192,7 @@ def serve(channel: Channel) -> None:
     job = channel.receive(BulkJob)
     with opened(job) as stores:
         while True:
-            channel.send(_perform(job, stores, channel.receive(str)))
+            channel.send(perform(job, stores, channel.receive(str)))
 
 
 if __name__ == "__main__":

@@ -91,8 +91,13 @@ class Maintenance:
         machines. `resume`: continue after an interruption. `progress` gets the ranges of pages that are done, and how
         many there are. Raises `WarehouseLocked` while other workers run on a shared database: they would overwrite the
         counts with their own."""
-        with _all_shards(self._stores.shards, self._stores.settings.cluster.heartbeat):
-            recount(self._stores, runner or in_processes(1), resume=resume, progress=progress)
+
+        def range_done(done: int, of: int) -> None:
+            check_shards()
+            progress(done, of)
+
+        with _all_shards(self._stores.shards, self._stores.settings.cluster.heartbeat) as check_shards:
+            recount(self._stores, runner or in_processes(1), resume=resume, progress=range_done)
 
     def import_(
         self,
@@ -232,7 +237,7 @@ def _all_shards(shards: Shards | None, heartbeat: float) -> Iterator[Callable[[]
     def check() -> None:
         if lost:
             raise ShardsLost(
-                f"another worker has taken over {len(lost)} shards during the rebuild; it was given up",
+                f"another worker has taken over {len(lost)} shards meanwhile; this command was given up",
                 shards=frozenset(lost),
                 hint="stop the workers, then run the same command again",
             )

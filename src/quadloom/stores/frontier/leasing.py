@@ -397,9 +397,7 @@ class LeaseManager:
     def hosts_with_queue(self) -> set[str]:
         """Loaded hosts with queued URLs that politeness does not allow yet, not counting classes without a share."""
         hosts = [host for host in self.hosts.loaded.values() if host.queued > host.leased]
-        quota = self._quota
-        if quota is not None and 0.0 in quota.shares:
-            shares = quota.shares
+        if (quota := self._quota) is not None and 0.0 in (shares := quota.shares):
             hosts = [h for h in hosts if any(shares[kind] for kind in _classes(h, _first_of_each(h.buffer, quota)))]
         return {host.name for host in hosts}
 

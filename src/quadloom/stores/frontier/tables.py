@@ -186,8 +186,8 @@ class HostRecords(Protocol):
     """The tables of hosts: `host` with the durable clocks and counters, and `robots`.
 
     Guarantees: every statement joins an enclosing transaction; a host's id never changes and is never given to another
-    host. Searches (`hosts_with_work`, `next_wake`) find only hosts whose URLs this process may lease; reads by name or
-    id find all.
+    host. Searches (`hosts_with_work`, `hosts_with_refreshes`, `next_wake`) find only hosts whose URLs this process may
+    lease; reads by name or id find all.
     """
 
     def host_ids(self, names: Sequence[str], *, create: bool) -> dict[str, int]:
@@ -200,6 +200,10 @@ class HostRecords(Protocol):
 
     def hosts_with_work(self, now: float, loaded: Collection[int], limit: int) -> list[HostState]:
         """Hosts whose durable clock allows a visit, the longest free first, without those `loaded` already."""
+        ...
+
+    def hosts_with_refreshes(self) -> list[int]:
+        """Ids of hosts that have URLs of priority 0 or 1 in their queues, whatever their clocks say."""
         ...
 
     def next_wake(self, now: float, loaded: Collection[int]) -> float:

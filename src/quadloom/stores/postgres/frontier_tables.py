@@ -123,6 +123,14 @@ class PostgresHosts:
             (shards, now, column("q", loaded), of_each, limit),
         )
 
+    def hosts_with_refreshes(self) -> list[int]:
+        rows = self._database.execute(
+            "SELECT id FROM host WHERE queued > 0 AND shard = ANY(%s::smallint[]) "
+            "AND EXISTS (SELECT 1 FROM queue q WHERE q.host_id = host.id AND q.priority <= 1)",
+            (self._leases.leasable,),
+        )
+        return [id for (id,) in rows]
+
     def next_wake(self, now: float, loaded: Collection[int]) -> float:
         rows = self._database.execute(
             "SELECT min(h.ready_at) FROM unnest(%s::smallint[]) AS s(shard) CROSS JOIN LATERAL (SELECT ready_at "

@@ -61,6 +61,10 @@ class SqliteHosts:
         rows = self._database.execute(statement, (now,))
         return [HostColumns(*row).state() for row in islice((row for row in rows if row[0] not in loaded), limit)]
 
+    def hosts_with_refreshes(self) -> list[int]:
+        wanted = "EXISTS (SELECT 1 FROM queue WHERE host_id = host.id AND priority <= 1)"
+        return [id for (id,) in self._database.execute(f"SELECT id FROM host WHERE queued > 0 AND {wanted}")]
+
     def next_wake(self, now: float, loaded: Collection[int]) -> float:
         statement = "SELECT id, ready_at FROM host WHERE queued > 0 AND ready_at > ? ORDER BY ready_at"
         waking: Iterator[tuple[int, float]] = iter(self._database.execute(statement, (now,)))

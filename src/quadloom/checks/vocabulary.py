@@ -151,6 +151,8 @@ class Vocabulary:
                 enumerations.add(kind)
             else:
                 things.add(kind)
+        members = self._members_of(enumerations)
+        is_text = "Text" in data and not members  # a text may be the address of a member
         return PropertyTerm(
             name,
             frozenset(domains),
@@ -158,9 +160,9 @@ class Vocabulary:
             frozenset(data),
             frozenset(things),
             frozenset(enumerations),
-            self._members_of(enumerations),
+            members,
             newer,
-            "Text" in data and not newer and name not in SPECIAL and name not in MARKED,
+            is_text and not newer and name not in SPECIAL and name not in MARKED,
             _rule(name, data, things),
             # `5 km` and `270 calories` are how schema.org writes quantities.
             not data and bool(things) and not any("Quantity" in self.ancestors(kind) for kind in things),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from quadloom.checks.items import AddProblem, Item, Items, Stated, full_shape, local, text_of
 from quadloom.checks.values import (
@@ -37,6 +38,14 @@ _TYPED: dict[str, Callable[[str], bool]] = {
     "DateTime": is_date,
     "Time": is_time,
 }
+
+
+@lru_cache(maxsize=256)
+def _forms(data: frozenset[str]) -> tuple[Callable[[str], bool], ...]:
+    """What a text may be, by the datatypes that a property takes."""
+    return tuple(check for kind, check in _TYPED.items() if kind in data)
+
+
 _TYPED_NAMES = {"Number": "a number", "Boolean": "true or false", "Date": "a date of ISO 8601", "Time": "a time"}
 
 
@@ -112,8 +121,8 @@ class ValueCheck:
             found = self._tables.find(text) if "://" in text else (self._schema, text.removeprefix("schema:"))
             if found is not None and found[0] is self._schema:  # members of other vocabularies are not known
                 self._member(item, Stated(*one), known, found[1])
-        elif data & _TYPED.keys():
-            if not any(_TYPED[kind](text) for kind in data & _TYPED.keys()) and not self._may_be(known, text):
+        elif forms := _forms(data):
+            if not any([is_right(text) for is_right in forms]) and not self._may_be(known, text):
                 self._wrong_text(item, Stated(*one), known, text)
         elif "URL" in data and not is_url(text):
             self._bad_url(item, Stated(*one), known, text)

@@ -233,7 +233,12 @@ class Vocabulary:
         return known
 
     def nearest_types(self, name: str) -> list[str]:
-        return _nearest(name, self.types)
+        key = f"{name} type"
+        near = self._nearest.get(key)
+        if near is None:
+            near = _nearest(name, self.types)
+            _remember(self._nearest, key, near)
+        return near
 
     def nearest_properties(self, name: str, types: tuple[str, ...]) -> list[str]:
         """Real names like this one, first among those that the types have."""
@@ -265,7 +270,12 @@ class Vocabulary:
         return known
 
     def nearest_members(self, name: str, of: PropertyTerm) -> list[str]:
-        return _nearest(name, dict.fromkeys(sorted(of.members)))
+        key = f"{name} member {of.name}"
+        near = self._nearest.get(key)
+        if near is None:
+            near = _nearest(name, dict.fromkeys(sorted(of.members)))
+            _remember(self._nearest, key, near)
+        return near
 
 
 def _nearest(name: str, names: dict[str, object] | dict[str, PropertyTerm] | dict[str, tuple[str, ...]]) -> list[str]:

@@ -122,7 +122,7 @@ class ValueCheck:
             if found is not None and found[0] is self._schema:  # members of other vocabularies are not known
                 self._member(item, Stated(*one), known, found[1])
         elif forms := _forms(data):
-            if not any([is_right(text) for is_right in forms]) and not self._may_be(known, text):
+            if not any(is_right(text) for is_right in forms) and not self._may_be(known, text):
                 self._wrong_text(item, Stated(*one), known, text)
         elif "URL" in data and not is_url(text):
             self._bad_url(item, Stated(*one), known, text)

@@ -112,6 +112,18 @@ def test_all_counts_agree(site: TestClient, faulty: Path, tmp_path: Path) -> Non
     assert sum(group.findings for group in summary.audit.groups) == view["total"]
 
 
+def test_a_site_has_its_score_and_the_same_counts(site: TestClient) -> None:
+    of_site = site.get("/site/shop.example.json").json()
+    found = site.get("/findings.json?site=shop.example").json()
+    assert of_site["findings"] == found["codes"]
+    assert of_site["audit"]["score"] == pytest.approx(found["score"], abs=0.06)
+    counts = {name: of_site["audit"][f"{name}s"] for name in ("error", "warning", "remark")}
+    assert counts == {"error": 2, "warning": found["severities"]["warning"], "remark": found["severities"]["info"]}
+    text = site.get("/site/shop.example", headers={"accept": "text/html"}).text
+    assert f"Score {of_site['audit']['score']:.0f} of 100" in text
+    assert "/findings?site=shop.example&amp;severity=error" in text
+
+
 def test_ignored_codes_are_not_looked_for(faulty: Path) -> None:
     settings = Settings(audit=AuditSettings(ignore=["id-conflict"]))
     with Warehouse.read(faulty, settings=settings) as warehouse:

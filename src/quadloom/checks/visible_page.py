@@ -14,6 +14,7 @@ _MONTHS = (
     ("dec", "dez", "déc", "dic"),
 )  # fmt: skip
 _BETWEEN_THOUSANDS = "[ .,'’\u00a0\u202f]?"
+_GOES_ON = re.compile(r"[.,]?\d")
 _WORD = re.compile(r"\w{3,}")
 
 
@@ -75,7 +76,7 @@ class VisiblePage:
         """Whether a number is there in any notation: 1299.5 is also `1,299.50`, `1.299,50` and `1 299 50`. What is not
         a number counts as shown: it is another defect."""
         joined = self._all_text()
-        if not joined or not is_number(text):
+        if not joined or not is_number(text) or _stands_alone(text, joined):
             return True
         whole, cents = divmod(round(abs(float(text)) * 100), 100)
         groups = f"{whole:,}".split(",")
@@ -105,6 +106,8 @@ class VisiblePage:
             return True
         if str(day) not in joined:
             return False
+        if text[:4] in joined and _has_number(joined, day):
+            return True  # as in most dates; to separate the elements costs more than all other comparisons
         page = self._separate()
         if not _has_number(page, day):
             return False
@@ -123,6 +126,16 @@ def _without(text: str, parts: list[str]) -> str:
             kept.append(text[start:at])
             start = at + len(part)
     return " ".join((*kept, text[start:])) if kept else text
+
+
+def _stands_alone(number: str, page: str) -> bool:
+    """Whether a number is written in just this way, not as part of a longer one."""
+    at = page.find(number)
+    while at >= 0:
+        if not _follows_digit(page, at) and not _GOES_ON.match(page, at + len(number)):
+            return True
+        at = page.find(number, at + 1)
+    return False
 
 
 def _has_number(page: str, number: int) -> bool:

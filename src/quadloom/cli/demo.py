@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -93,12 +96,20 @@ def demo(
         _audit(s, warehouse, folder)
     s.print("\nNext")
     for command, what in (
+        *activation(),
         (f"quadloom -w {folder} serve", "the same in a browser"),
         (f"quadloom -w {folder} report", "all of it in one HTML file"),
         ("quadloom crawl https://your.site", "your own pages"),
         ("quadloom inspect URL", "what one page states, and its mistakes"),
     ):
         s.print(f"  {command:<34}  {what}")
+
+
+def activation() -> Iterator[tuple[str, str]]:
+    """How the shell finds `quadloom`, if it does not yet: `make demo` calls it by its path."""
+    activate = Path(sys.executable).parent / "activate"
+    if shutil.which("quadloom") is None and activate.exists():
+        yield f". {os.path.relpath(activate)}", "so that the shell finds quadloom"
 
 
 def _serve_sites(s: Session) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from quadloom.checks.page import NOTHING, PageChecks, check_page
 from quadloom.errors import QuadloomError, SyntaxInvalid
+from quadloom.fetching.browser.shell import ENOUGH_TEXT, why_shell
 from quadloom.model.document import PageFacts, Transformed
 from quadloom.model.link import Link
 from quadloom.model.quads import Triple
@@ -119,6 +120,8 @@ def transform(
         checks = _checked(context, stated, counts, blanks)
     for step in context.last_steps:  # after the checks, which look at the tree as it was parsed
         _guarded(context, Extractor("html", step))
+    if not from_data and document.kind == "html" and settings.crawl.browser == "never":
+        _note_shell(context)
     return _transformed(context, reasons, counts, stated, checks)
 
 
@@ -145,6 +148,19 @@ def _run_extractors(
         if extractor.syntax in OWN_WORDS:
             own += stated
     return counts, own
+
+
+def _note_shell(context: Context) -> None:
+    """Say why a page without data and almost without text seems to be empty. It is looked at twice only for that."""
+    if len(context.facts.text) >= ENOUGH_TEXT or b"<script" not in context.body:
+        return
+    if reason := why_shell(context.body):
+        context.find(
+            "needs-scripts",
+            f"read without its scripts: {reason}",
+            severity="info",
+            advice='crawl.browser = "auto" reads such pages with a browser',
+        )
 
 
 def _guarded(context: Context, extractor: Extractor) -> None:

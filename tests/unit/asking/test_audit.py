@@ -56,6 +56,29 @@ def test_one_mistake_of_a_template_is_one_group() -> None:
     assert [(one.feature, one.pages, one.eligible) for one in report.sites[0].features] == [("Product snippet", 6, 1)]
 
 
+def test_a_group_names_no_value_that_only_one_page_has() -> None:
+    finding = Finding(
+        "data-not-visible",
+        "price '{}' is not on the visible page",
+        "warning",
+        "transform",
+        path="Product › offers › price",
+    )
+
+    def headline(prices: list[str]) -> str:
+        (group,) = audit(
+            PageFindings(
+                row(f"https://shop.example/products/{number}", "1.00"),
+                (msgspec.structs.replace(finding, message=finding.message.format(price), found=price),),
+            )
+            for number, price in enumerate(prices)
+        ).groups
+        return group.headline
+
+    assert headline(["1.00", "2.00"]) == "2 pages under /products/: offers: price is not on the visible page"
+    assert headline(["7.00", "7.00"]) == "2 pages under /products/: offers: price '7.00' is not on the visible page"
+
+
 def test_an_error_in_a_required_value_costs_the_rich_result() -> None:
     offer = {"@type": "Offer", "price": "12 €", "priceCurrency": "EUR"}
     rating = {"@type": "AggregateRating", "ratingValue": "4", "ratingCount": "3"}

@@ -27,6 +27,7 @@ from quadloom.model.finding import WEIGHT
 from quadloom.model.page import Page
 from quadloom.settings import Settings
 from quadloom.warehouse import Warehouse
+from quadloom.web.view.filters import counted
 
 _MARKS = {"error": "✗", "warning": "!", "info": "·"}
 _IMPROVED = 5  # groups of what was fixed that are printed
@@ -180,7 +181,8 @@ def report_lines(report: AuditReport, limit: int) -> Iterator[str]:
 
 def group_report(report: AuditReport, limit: int) -> Iterator[str]:
     """The groups as text, errors and warnings first."""
-    shown = [group for group in report.groups if group.severity != "info"] or list(report.groups)
+    remarks = [group for group in report.groups if group.severity == "info"]
+    shown = [group for group in report.groups if group.severity != "info"] or remarks
     for group in shown[:limit]:
         yield ""
         yield from group_lines(group)
@@ -188,10 +190,15 @@ def group_report(report: AuditReport, limit: int) -> Iterator[str]:
         yield ""
         yield f"✓ fixed  {one.site}"
         yield f"  {one.headline}"
-    remarks = sum(group.severity == "info" for group in report.groups)
-    if len(shown) > limit or (remarks and shown[0].severity != "info"):
+    hidden = len(shown) - limit
+    left = []
+    if hidden > 0:
+        left.append(f"{counted(hidden, 'group')} of {'remarks' if shown is remarks else 'errors and warnings'}")
+    if remarks and shown is not remarks:
+        left.append(f"{counted(len(remarks), 'group')} of remarks")
+    if left:
         yield ""
-        yield f"and {max(0, len(shown) - limit)} more groups of errors and warnings, {remarks} of remarks"
+        yield f"not shown: {', '.join(left)}"
     if not report.sites:
         yield "no pages"
 

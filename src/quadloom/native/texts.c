@@ -100,7 +100,7 @@ typedef struct {
     size_t length, room;
 } output;
 
-static int append(output *to, const void *bytes, size_t length) {
+static int make_room(output *to, size_t length) {
     if (length > to->room - to->length) {
         size_t room = 2 * to->room + length;
         char *larger = realloc(to->bytes, room);
@@ -111,13 +111,46 @@ static int append(output *to, const void *bytes, size_t length) {
         to->bytes = larger;
         to->room = room;
     }
+    return 0;
+}
+
+static int append(output *to, const void *bytes, size_t length) {
+    if (make_room(to, length) < 0) {
+        return -1;
+    }
     memcpy(to->bytes + to->length, bytes, length);
     to->length += length;
     return 0;
 }
 
+/* A run that was rewritten before, and where it stands in the output: the names of a text occur again and again. */
+typedef struct {
+    const unsigned char *run;
+    size_t length, start, end;
+    int changed;
+} known_run;
+#define KNOWN_RUNS 256
+
+static known_run *slot_of(known_run *known, const unsigned char *run, size_t length) {
+    uint32_t hash = 2166136261u;
+    for (size_t at = 0; at < length; at++) {
+        hash = (hash ^ run[at]) * 16777619u;
+    }
+    return &known[(hash ^ (hash >> 16)) % KNOWN_RUNS];
+}
+
 /* Appends a run of letters as `rewrite` spells it. 1 = it is spelled differently, -1 = an exception is set. */
-static int append_rewritten(output *to, const unsigned char *run, size_t length, PyObject *rewrite) {
+static int append_rewritten(output *to, known_run *known, const unsigned char *run, size_t length, PyObject *rewrite) {
+    known_run *slot = slot_of(known, run, length);
+    if (slot->run != NULL && slot->length == length && memcmp(slot->run, run, length) == 0) {
+        size_t size = slot->end - slot->start;
+        if (make_room(to, size) < 0) {
+            return -1;
+        }
+        memcpy(to->bytes + to->length, to->bytes + slot->start, size);
+        to->length += size;
+        return slot->changed;
+    }
     PyObject *old = PyUnicode_FromStringAndSize((const char *)run, (Py_ssize_t)length);
     PyObject *new = old != NULL ? PyObject_CallFunctionObjArgs(rewrite, old, NULL) : NULL;
     Py_ssize_t size = 0;
@@ -125,6 +158,7 @@ static int append_rewritten(output *to, const unsigned char *run, size_t length,
     int result = bytes == NULL || append(to, bytes, (size_t)size) < 0 ? -1 : 0;
     if (result == 0) {
         result = (size_t)size != length || memcmp(bytes, run, length) != 0;
+        *slot = (known_run){run, length, to->length - (size_t)size, to->length, result};
     }
     Py_XDECREF(new);
     Py_XDECREF(old);
@@ -155,6 +189,7 @@ static PyObject *with_runs_rewritten(PyObject *module, PyObject *arguments) {
         return Py_NewRef(original);
     }
     output to = {malloc(length + 64), 0, length + 64};
+    known_run known[KNOWN_RUNS] = {{0}};
     PyObject *result = NULL;
     int changed = 0;
     if (to.bytes == NULL) {
@@ -170,7 +205,7 @@ static PyObject *with_runs_rewritten(PyObject *module, PyObject *arguments) {
         if (append(&to, text + at, foreign ? plain : end - at) < 0) {
             goto done;
         }
-        int step = foreign ? append_rewritten(&to, text + at + plain, end - at - plain, rewrite) : 0;
+        int step = foreign ? append_rewritten(&to, known, text + at + plain, end - at - plain, rewrite) : 0;
         if (step < 0) {
             goto done;
         }

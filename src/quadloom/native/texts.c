@@ -1,11 +1,13 @@
 /* quadloom.native.texts: questions about whole texts that Python answers in several passes, here in one. See texts.pyi
- * for what it promises. The twins are in quadloom.syntaxes.charset, quadloom.syntaxes.guards and
- * quadloom.analysis.scripts. */
+ * for what it promises. The twins are in quadloom.syntaxes.charset and quadloom.analysis.scripts; those of
+ * what markup.c answers in quadloom.syntaxes.guards and quadloom.syntaxes.html.tree. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "markup.h"
 
 /* How many of the bytes are ASCII before the first that is not. */
 static size_t ascii_run(const unsigned char *text, size_t length) {
@@ -218,38 +220,9 @@ done:
     return result;
 }
 
-/* See `_tag_bounds` in quadloom.syntaxes.guards. */
-static PyObject *tag_bounds(PyObject *module, PyObject *body) {
-    (void)module;
-    char *text;
-    Py_ssize_t size;
-    if (PyBytes_AsStringAndSize(body, &text, &size) < 0) {
-        return NULL;
-    }
-    const char *end = text + size, *at = memchr(text, '<', (size_t)size);
-    Py_ssize_t depth = 0, deepest = 0, longest = 0;
-    while (at != NULL) {
-        const char *piece = at + 1;
-        at = memchr(piece, '<', (size_t)(end - piece));
-        size_t length = (size_t)((at != NULL ? at : end) - piece);
-        longest = (Py_ssize_t)length > longest ? (Py_ssize_t)length : longest;
-        char first = length > 0 ? *piece : ' ';
-        if (first == '/') {
-            depth--;
-        } else if (first != '!' && first != '?') {
-            const char *close = memchr(piece, '>', length);
-            size_t left = close != NULL ? length - (size_t)(close - piece) - 1 : 0;
-            if (close == NULL || close == piece || close[-1] != '/' || memchr(close + 1, '>', left) != NULL) {
-                depth++;
-                deepest = depth > deepest ? depth : deepest;
-            }
-        }
-    }
-    return Py_BuildValue("nn", deepest, longest);
-}
-
 static PyMethodDef methods[] = {
     {"is_utf8", is_utf8, METH_O, NULL},
+    {"is_tame", is_tame, METH_VARARGS, NULL},
     {"tag_bounds", tag_bounds, METH_O, NULL},
     {"with_runs_rewritten", with_runs_rewritten, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

@@ -54,13 +54,19 @@ typedef struct {
     Py_ssize_t most_depth, most_attributes, most_formatting, most_roots;
     tag_name names[MOST_NAMES];
     int name_count;
+    uint64_t short_names[256]; /* by hash: a short name as it is written, and its slot */
+    uint16_t short_slots[256];
     uint16_t open[MOST_DEPTH], formatting[MOST_FORMATTING]; /* slots in `names` */
     Py_ssize_t open_count, formatting_count, roots;
 } reader;
 
 static unsigned char lower(unsigned char byte) { return byte >= 'A' && byte <= 'Z' ? byte | 0x20 : byte; }
 
-static int is_space(unsigned char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
+/* What a byte ends: 1 = it is white space, 2 = a name of an attribute, 4 = a value without quotes. */
+static const unsigned char ends[256] = {
+    ['\t'] = 7, ['\n'] = 7, ['\v'] = 7, ['\f'] = 7, ['\r'] = 7, [' '] = 7, ['/'] = 2, ['>'] = 6, ['='] = 2,
+};
+static int is_space(unsigned char byte) { return ends[byte] & 1; }
 
 static int same_name(const tag_name *known, const unsigned char *name, size_t length) {
     if (known->length != length) {
@@ -113,6 +119,25 @@ static int slot_of(reader *self, const unsigned char *name, size_t length) {
     return (int)slot;
 }
 
+/* The same for a name of up to eight bytes, which is nearly every one, without a look at its letters. */
+static int quick_slot_of(reader *self, const unsigned char *name, size_t length) {
+    uint64_t written = 0;
+    if (length > sizeof(written)) {
+        return slot_of(self, name, length);
+    }
+    memcpy(&written, name, length);
+    size_t place = (size_t)((written * 0x9E3779B97F4A7C15u) >> 56);
+    if (self->short_names[place] != written) { /* no name is zero */
+        int slot = slot_of(self, name, length);
+        if (slot < 0) {
+            return slot;
+        }
+        self->short_names[place] = written;
+        self->short_slots[place] = (uint16_t)slot;
+    }
+    return self->short_slots[place];
+}
+
 /* The end of a comment that begins here with `<!--`. */
 static const unsigned char *behind_comment(const unsigned char *at, const unsigned char *end) {
     at += 4;
@@ -146,7 +171,7 @@ static const unsigned char *behind_attributes(const unsigned char *at, const uns
         }
         ++*count;
         at += *at == '=';
-        while (at < end && !is_space(*at) && *at != '/' && *at != '>' && *at != '=') {
+        while (at < end && !(ends[*at] & 2)) {
             at++;
         }
         const unsigned char *sign = at;
@@ -168,7 +193,7 @@ static const unsigned char *behind_attributes(const unsigned char *at, const uns
             at = quote + 1;
             continue;
         }
-        while (at < end && !is_space(*at) && *at != '>') {
+        while (at < end && !(ends[*at] & 4)) {
             at++;
         }
     }
@@ -271,7 +296,7 @@ static int read_tags(reader *self, const unsigned char *at, const unsigned char 
         at = behind_attributes(behind, end, &attributes);
         int closes_itself = at > behind && at[-1] == '/';
         at += at < end; /* the bracket */
-        int slot = slot_of(self, name, (size_t)(behind - name));
+        int slot = quick_slot_of(self, name, (size_t)(behind - name));
         if (slot < 0 || attributes > self->most_attributes) {
             return slot == -2 ? -1 : 0;
         }

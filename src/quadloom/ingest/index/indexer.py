@@ -43,10 +43,11 @@ from quadloom.stores.protocols.text import TextDocument, TextIndex
 
 _BATCHES = 16  # that wait; more of them make the crawl wait
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0  # seconds between two tries while a store is away
-_MAX_BYTES = 16 << 20  # of quads and text collected before they are indexed
+_QUEUED_BYTES = 16 << 20  # of quads and text that wait to be collected; more of them make the crawl wait
+_MAX_BYTES = 32 << 20  # of quads and text collected before they are indexed
 _SMALL_STORE = 100_000  # statements of pages; in a store of twice as many, commits are twice as large, and so on
 _MOST_PATIENCE = 6.0
-_MOST_BYTES = 32 << 20  # the same as `_MAX_BYTES`, however large the store is
+_MOST_BYTES = 48 << 20  # the same as `_MAX_BYTES`, however large the store is
 
 
 class IndexJob(msgspec.Struct, frozen=True):
@@ -154,7 +155,7 @@ class Indexer:
     def put(self, jobs: Sequence[IndexJob] | Descriptions) -> None:
         """Add a batch; waits while the queue is full (back-pressure). Raises the error that stopped the indexer. While
         a store is away nobody waits: the caller sees `waiting_for`, and begins nothing more."""
-        while (self._queue.qsize() >= _BATCHES or self._queued_bytes >= _MAX_BYTES) and not self.waiting_for:
+        while (self._queue.qsize() >= _BATCHES or self._queued_bytes >= _QUEUED_BYTES) and not self.waiting_for:
             self.check()
             time.sleep(0.02)
         self.check()

@@ -152,7 +152,6 @@ def rebuild(
     with suppress(StoreError):  # the old store is damaged, which may be why it is rebuilt
         quads.insert_new([Quads.of(graph, stores.quads.graph(graph)) for graph in other_graphs(stores.quads)])
     quads.flush()
-    quads.optimize()
     text.commit()
     ledger.complete(Statistics.recounted(quads, stores.catalog).encode())
     return RebuildReport(pages=done, unreadable_records=unreadable, unreadable=tuple(named))

@@ -38,7 +38,7 @@ from quadloom.phases.descriptions import PAGES, VISITS
 from quadloom.process import threads
 from quadloom.settings import IndexSettings
 from quadloom.stores.protocols.catalog import IndexedPage
-from quadloom.stores.protocols.quads import QuadStore
+from quadloom.stores.protocols.quads import BULK_QUADS, QuadStore
 from quadloom.stores.protocols.text import TextDocument, TextIndex
 
 _BATCHES = 16  # that wait; more of them make the crawl wait
@@ -248,13 +248,14 @@ class Indexer:
         )
 
     def _index(self, jobs: Sequence[IndexJob]) -> None:
-        before = self.added + self.removed
+        changed = 0  # statements that the quad store has written otherwise than in bulk
         if not self._inserted:
             fresh = [job for job in jobs if job.fresh]
-            self._quads.insert_new(
-                [job.quads for job in fresh if job.write_quads], b"".join(job.description for job in fresh)
-            )
+            new = [job.quads for job in fresh if job.write_quads]
+            self._quads.insert_new(new, b"".join(job.description for job in fresh))
             self._inserted = True
+            count = sum(quads.count for quads in new)
+            changed = count if count < BULK_QUADS else 0
         for job in jobs[self._replaced :]:
             if job.fresh:
                 self.added += job.quads.count
@@ -264,6 +265,7 @@ class Indexer:
                 self._statistics.apply(difference, job.kind)
                 self.added += len(difference.added)
                 self.removed += len(difference.removed)
+                changed += len(difference.added) + len(difference.removed)
             self._replaced += 1
         if self._descriptions:
             self._quads.describe(PAGES, list(self._descriptions.items()))
@@ -277,7 +279,7 @@ class Indexer:
         without_text = [job.quads.graph for job in newest if job.text is None and not job.fresh]
         if without_text:
             self._text.remove(without_text)
-        self.compactor.wrote(self.added + self.removed - before)
+        self.compactor.wrote(changed)
 
     def _commit(self) -> None:
         self._quads.flush()

@@ -39,13 +39,12 @@ from xxhash import xxh3_64_intdigest
 from quadloom.errors import DiskFull, QuerySyntaxError, StoreError, WarehouseLocked
 from quadloom.model.quads import Quads
 from quadloom.process.durable import make_folder, sync
-from quadloom.stores.protocols.quads import Difference
+from quadloom.stores.protocols.quads import BULK_QUADS, Difference
 from quadloom.stores.quads.nquads import as_stored, lines_of, parse_term, text_of
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-BULK_QUADS = 8000
 _LOG_QUADS = 16_000  # some 11 MB
 _PIECE = 32 << 20  # bytes loaded at once: they take four times as much memory for a moment
 _CHUNK = 1 << 20

@@ -6,7 +6,8 @@ scanning all quads took 383 instead of 422 CPU-ms, looking up one graph took the
 2.9 s of wall time. A replacement at the same time waited 5 ms at most (300,000 quads).
 
 What was loaded in bulk does not count. Its files are compressed, and those that a merge writes are not: 262,000 quads
-of first reads took 225 bytes each, and 380 after 2.3 µs of merging for each of them. Reading was as fast before.
+of first reads took 225 bytes each, and 380 after 2.3 µs of merging for each of them. Looking up graphs and predicates
+took the same time, counting all quads 37 CPU-ms before and 31 after.
 
 It cannot be interrupted, and closing the store waits for its end. So it starts only if it is expected to be short, and
 never because of a small change: as much as a fifth of the store must have changed since the last time.

@@ -166,7 +166,6 @@ def rebuild(
     with suppress(StoreError):  # the old store is damaged, which may be why it is rebuilt
         quads.insert_new([Quads.of(graph, stores.quads.graph(graph)) for graph in other_graphs(stores.quads)])
     quads.flush()
-    quads.optimize()
     text.commit()
     if elsewhere is None:
         counted = Statistics.recounted(quads, stores.catalog)

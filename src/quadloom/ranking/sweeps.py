@@ -74,7 +74,8 @@ def sweeps_of(links: Csr | LinkSlices, *, engine: Literal["auto", "numba", "scip
     if engine == "numba" and kernels() is None:
         raise UsageError("numba is not installed", hint="pip install 'quadloom[fast]', or engine='scipy'")
     plain = bool((links.data == 1).all()) if len(links.data) else True
-    if plain and engine != "scipy" and kernels() is not None and (engine == "numba" or links.nnz >= _WORTH_CUTTING):
+    wanted = engine == "numba" or (engine == "auto" and links.nnz >= _WORTH_CUTTING)
+    if plain and wanted and kernels() is not None:  # asked last: numba takes 100 MB of the owner's memory
         return SliceSweeps(MemorySlices(links.indptr, links.indices, slice_width(links.shape[0])))
     return ScipySweeps(links)
 

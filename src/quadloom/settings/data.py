@@ -119,8 +119,12 @@ class FreshnessSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         doc("pages per second for discovery and refresh together in a continuous crawl, for all workers together"),
         WEIGHT,
     ] = 10.0
-    suspect_share: Annotated[float, doc("σ_X: share of the bandwidth for first reads of suspected data"), SHARE] = 0.2
-    discovery_share: Annotated[float, doc("σ_H: share of the bandwidth for first reads of other pages"), SHARE] = 0.4
+    suspect_share: Annotated[
+        float, doc("σ_X: share of the bandwidth for first reads of suspected data; 0 = none"), SHARE
+    ] = 0.2
+    discovery_share: Annotated[
+        float, doc("σ_H: share of the bandwidth for first reads of other pages; 0 = none"), SHARE
+    ] = 0.4
     chi: Annotated[
         float, doc("χ: average weight of a page with structured data; an ordinary page weighs 1"), WEIGHT
     ] = 1.0

@@ -39,7 +39,7 @@ from quadloom.process import threads
 from quadloom.settings import IndexSettings
 from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.stores.protocols.quads import QuadStore
-from quadloom.stores.protocols.text import TextDocument, TextIndex
+from quadloom.stores.protocols.text import TextDocument, TextWriter
 
 _BATCHES = 16  # that wait; more of them make the crawl wait
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0  # seconds between two tries while a store is away
@@ -107,7 +107,7 @@ class Indexer:
     def __init__(
         self,
         quads: QuadStore,
-        text: TextIndex,
+        text: TextWriter,
         settings: IndexSettings,
         report: Callable[[IndexAcks | LinksFound], None],
         failpoints: Failpoints,

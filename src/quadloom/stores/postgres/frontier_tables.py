@@ -118,7 +118,7 @@ class PostgresHosts:
         """Rows of hosts whose turn has come, with their shard in the last column."""
         return self._database.execute(
             f"SELECT {qualified('h', HOST_COLUMNS)}, h.shard FROM unnest(%s::smallint[]) AS s(shard) "
-            "CROSS JOIN LATERAL (SELECT * FROM host x WHERE x.queued > 0 AND x.shard = s.shard AND x.ready_at <= %s "
+            "CROSS JOIN LATERAL (SELECT * FROM host x WHERE x.is_queued AND x.shard = s.shard AND x.ready_at <= %s "
             f"AND {_NOT_LOADED} ORDER BY x.ready_at LIMIT %s) h ORDER BY h.ready_at LIMIT %s",
             (shards, now, column("q", loaded), of_each, limit),
         )
@@ -126,7 +126,7 @@ class PostgresHosts:
     def next_wake(self, now: float, loaded: Collection[int]) -> float:
         rows = self._database.execute(
             "SELECT min(h.ready_at) FROM unnest(%s::smallint[]) AS s(shard) CROSS JOIN LATERAL (SELECT ready_at "
-            f"FROM host x WHERE x.queued > 0 AND x.shard = s.shard AND x.ready_at > %s AND {_NOT_LOADED} "
+            f"FROM host x WHERE x.is_queued AND x.shard = s.shard AND x.ready_at > %s AND {_NOT_LOADED} "
             "ORDER BY x.ready_at LIMIT 1) h",
             (self._leases.leasable, now, column("q", loaded)),
         )

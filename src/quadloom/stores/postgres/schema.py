@@ -233,9 +233,19 @@ _PARTITIONS = (
     "SET LOCAL enable_hashjoin = off",
 )
 
+# An update is cheap (HOT: no index is touched) if no column of an index changes, and the condition of a partial index
+# counts as one. The length of a host's queue changes with every page; whether it has one, seldom.
+IS_QUEUED = "ALTER TABLE host ADD COLUMN is_queued boolean GENERATED ALWAYS AS (queued > 0) STORED"
+_HOT_HOSTS = (
+    IS_QUEUED,
+    "DROP INDEX host_ready",
+    "CREATE INDEX host_ready ON host(shard, ready_at) WHERE is_queued",
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _SHARDS + _FRONTIER + _CATALOG + _OUTBOX + _BUS + _TEXT,
     _PHASES,
     _CLUSTER,
     _PARTITIONS,
+    _HOT_HOSTS,
 )

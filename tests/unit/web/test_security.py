@@ -109,6 +109,14 @@ def test_bodies_are_limited_announced_or_not(client: TestClient) -> None:
     assert answer.status_code == 413
 
 
+def test_two_lengths_of_a_body_are_refused(client: TestClient) -> None:
+    """Request smuggling: a proxy and this server would disagree where the next request begins."""
+    headers = {"content-length": "5", "transfer-encoding": "chunked"}
+    answer = client.request("POST", "/sparql", content=b"0\r\n\r\nGET /", headers=headers)
+    assert answer.status_code == 400 and answer.headers["connection"] == "close"
+    assert "twice" in answer.json()["error"]
+
+
 def test_rate_limit_by_client() -> None:
     now = 0.0
     limit = RateLimit(2.0, lambda: now)

@@ -142,6 +142,11 @@ class Gate:
             return error_body(
                 403, "requests from other sites' pages are refused", "send it from this site, or from a program"
             ), {}
+        if "transfer-encoding" in request.headers and "content-length" in request.headers:
+            # A proxy in front may believe the other one, and take the end of this body for the next request of somebody
+            # else (RFC 9112, 6.1).
+            hint = "send Content-Length or Transfer-Encoding, not both"
+            return error_body(400, "the request states its length twice", hint), {"Connection": "close"}
         if _announced(request) > BODY_BYTES:
             return error_body(413, f"the body is longer than {BODY_BYTES} bytes", "send less at a time"), {}
         client = request.client.host if request.client else ""

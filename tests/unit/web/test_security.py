@@ -16,7 +16,11 @@ from quadloom.web.server.state import SiteState
 from quadloom.web.server.tokens import Tokens
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "", "127.0.0.1@evil.example", "[::2]"])
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "127.0.0.1.evil.example", "", "127.0.0.1@evil.example", "[::2]", "[::1", "::1]", "localhost:x",
+     "evil.example:80@127.0.0.1", "localhost/", "localhost\\", "localhost?", "local host"],
+)  # fmt: skip
 def test_other_names_are_not_ours(client: TestClient, host: str) -> None:
     answer = client.get("/health/live", headers={"host": host})
     assert answer.status_code == 421 and answer.json()["hint"]
@@ -36,7 +40,8 @@ def test_further_names_by_setting() -> None:
 @pytest.mark.parametrize(
     "headers",
     [{"origin": "https://evil.example"}, {"origin": "null"}, {"sec-fetch-site": "cross-site"},
-     {"origin": "http://127.0.0.1:7272", "sec-fetch-site": "same-site"}],
+     {"origin": "http://127.0.0.1:7272", "sec-fetch-site": "same-site"}, {"origin": "http://[::1"}, {"origin": ""},
+     {"origin": "http://evil.example@127.0.0.1:7272"}],
 )  # fmt: skip
 def test_foreign_pages_change_nothing(client: TestClient, token: str, headers: dict[str, str]) -> None:
     for path in ("/control/pause", "/publish", "/subscriptions", "/sign-in", "/inspect"):

@@ -157,7 +157,7 @@ class SqliteUrls:
         self._database.executemany(
             "INSERT INTO url(host_id, fingerprint, href, key, state, priority, depth, score, kind, via, anchor) "
             "VALUES(?,?,?,?,?,?,?,?,?,?,?)",
-            [
+            (  # not a list: a sitemap has 50,000
                 (
                     row[0],
                     row[1],
@@ -172,7 +172,7 @@ class SqliteUrls:
                     d.anchor,
                 )
                 for row, d in found
-            ],
+            ),
         )
 
     def update(self, rows: Iterable[UrlRow]) -> None:

@@ -60,6 +60,7 @@ from quadloom.stores.frontier.tables import (
     SettledRow,
     UrlBatch,
     UrlQueue,
+    UrlRank,
     UrlRecords,
     UrlRow,
     after_settlement,
@@ -134,14 +135,18 @@ class TableFrontier:
 
     def _write_fresh(self, fresh: dict[int, Discovery]) -> int:
         ids = self._host_ids({found.host for found in fresh.values()})
-        stored = self._url_records.urls([(ids[found.host], key) for key, found in fresh.items()])
+        known = self._url_records.ranks([(ids[found.host], key) for key, found in fresh.items()])
+        improved = [(ids[fresh[key].host], key) for key, rank in known.items() if _is_better(fresh[key], rank)]
+        stored = self._url_records.urls(improved) if improved else {}
         spent = {name for name, id in ids.items() if self._leasing.exhausted(id)}
         batch = UrlBatch(self._queue)
         inserted: list[tuple[UrlRow, Discovery]] = []
         for key, found in fresh.items():
-            row = stored.get(key)
-            if row is not None:
-                self._improve(batch, row, found)
+            if key in stored:
+                self._improve(batch, stored[key], found)
+                continue
+            if key in known:
+                self._recent.learn(key, *known[key])
                 continue
             state = UrlState.OVER_BUDGET if found.host in spent else UrlState.QUEUED
             inserted.append((UrlRow(ids[found.host], key, state, found.priority, found.depth, found.score), found))
@@ -448,3 +453,7 @@ class TableFrontier:
         self._ids.clear()
         self._queue.reload()
         self._leasing.reload()
+
+
+def _is_better(found: Discovery, known: UrlRank) -> bool:
+    return found.priority < known.priority or found.depth < known.depth

@@ -34,7 +34,7 @@ from quadloom.stores.protocols.text import TextWriter
 from quadloom.stores.sqlite.lock import WarehouseLock
 from quadloom.stores.stores import INDEXES, Places, Stores, places_of
 
-_BATCH = 500
+_BATCH = 2000  # pages; each batch is a commit of both indexes, and large ones cost less for each page
 _BATCH_BYTES = 64 << 20
 _LINKS = 20_000  # queued in one transaction
 _NAMED = 1000  # unreadable records that a report names; all are counted

@@ -24,7 +24,7 @@ from quadloom.maintenance.archive_order import ArchivedPage, FilePlan, all_pages
 from quadloom.maintenance.bulk import BulkJob, Runner
 from quadloom.maintenance.parallel.results import TaskFolder
 from quadloom.maintenance.parallel.text_spool import GROUPS, TextSpool, discard_spool, fill_indexes
-from quadloom.maintenance.rebuild import RebuiltFile, is_indexed, stored_job
+from quadloom.maintenance.rebuild import RebuiltFile, is_indexed, large_commits, stored_job
 from quadloom.maintenance.reprocessing import ReprocessedPage, reprocessed
 from quadloom.model.link import Discovery
 from quadloom.model.wire import decode, encode
@@ -123,7 +123,13 @@ class _FileTask:
         self._queries = UserQueryRunner(stores.settings, stores.query_source, lambda _text: None)
         self._statistics = Statistics()
         self._indexer = Indexer(
-            quads, text, stores.settings.index, self._reports.append, Failpoints(), self._statistics, self._queries
+            quads,
+            text,
+            large_commits(stores.settings.index),
+            self._reports.append,
+            Failpoints(),
+            self._statistics,
+            self._queries,
         )
         self._jobs = IndexJobs(stores.catalog, None, stores.settings.index)
         self._offsets: list[int] = []

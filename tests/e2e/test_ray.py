@@ -189,7 +189,7 @@ def test_bulk_work_on_a_ray_cluster_with_all_stores_on_servers(tmp_path: Path, r
         before = desk("stats")
         after = desk("stats", "--recount", "--ray", ray_address)
         assert after["properties"] == before["properties"] and before["properties"]
-        assert desk("rebuild", "--ray", ray_address)["pages"] > 0
+        assert desk("rebuild", "--ray", ray_address)["pages"]
         assert desk("verify", "--ray", ray_address)["ok"]
         desk("export", str(together), "--ray", ray_address)
         assert together.read_bytes() == alone.read_bytes()

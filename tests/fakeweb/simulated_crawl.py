@@ -21,6 +21,7 @@ from quadloom.model.url import canonical, fingerprint, host_of
 from quadloom.model.visit import Visit
 from quadloom.model.wire import decode, encode
 from quadloom.ranking.ranker import PageRanker
+from quadloom.refresh.reschedule import Rescheduler
 from quadloom.refresh.scheduler import RefreshScheduler
 from quadloom.scheduling.change_rate import ChangeRate, Prior
 from quadloom.scheduling.page_row import PageScheduleRow
@@ -88,6 +89,15 @@ class SimulatedCrawl:
         self.outbox = SqliteOutbox(self.database)
         self.notifier = ChangeNotifier(self.catalog, self.outbox, MemoryQuads())
         self._pacer = self.scheduler.pacer()
+        self._rescheduler = Rescheduler(
+            self.catalog,
+            self.frontier,
+            self.scheduler,
+            ranker,
+            lambda: None,
+            lambda _rows: None,
+            clock=lambda: self.now,
+        )
         self.log: list[LoggedRequest] = []
         self.now = START
 
@@ -105,6 +115,7 @@ class SimulatedCrawl:
             visits = self.frontier.lease(1000, self.now, quota=self._pacer.quota(self.now))
             if visits:
                 self._settle([self._visited(visit) for visit in visits])
+            self._rescheduler.turn(self.now)
             self.now += self._step
 
     def take(self, urls: Sequence[str]) -> None:

@@ -32,6 +32,7 @@ from quadloom.stores.protocols.frontier import (
     ScheduledPage,
     ScopeRules,
     ScoreUrls,
+    Shares,
     VisitClass,
 )
 
@@ -81,6 +82,7 @@ class MemoryFrontier:
         self._turn, self.clamped_hosts, self.clock_step = 0, 0, 0.0
         self._held_since, self._guided_share = float("inf"), policy.guided_share
         self._not_held: set[int] = set()
+        self._shares: Shares | None = None  # of the last lease
 
     def guide(self, share: float) -> None:
         self._guided_share = share
@@ -129,6 +131,7 @@ class MemoryFrontier:
 
     def lease(self, limit: int, now: float, *, duration: float = 600.0, quota: Quota | None = None) -> list[Visit]:
         self._wake(now, refresh_first=quota is not None)
+        self._shares = quota.shares if quota is not None else None
         visits: list[Visit] = []
         while len(visits) < limit:
             free = [url for url in self._candidates() if self._ready_at(self._hosts[url.host]) <= now]
@@ -156,11 +159,11 @@ class MemoryFrontier:
 
     def _of_class_in_turn(self, urls: list[_Url], quota: Quota) -> _Url:
         """One of a host's URLs that the quota allows."""
-        waiting = {VisitClass.of(url.priority, url.visits > 0) for url in urls}
+        waiting = {quota.class_of(url.priority, url.visits > 0) for url in urls}
         turns = self._hosts[urls[0].host].turns
         kind = turns.next(quota.shares, waiting)
         turns.served(kind, quota.shares, waiting)
-        return min((url for url in urls if VisitClass.of(url.priority, url.visits > 0) is kind), key=self._turn_of)
+        return min((url for url in urls if quota.class_of(url.priority, url.visits > 0) is kind), key=self._turn_of)
 
     def _wake(self, now: float, *, refresh_first: bool = False) -> None:
         for leased in [key for key, lease in self._leases.items() if lease.visit.deadline <= now]:
@@ -372,7 +375,8 @@ class MemoryFrontier:
 
     def soonest(self, limit: int) -> list[ScheduledPage]:
         urls = self._urls.values()
-        busy = {u.host for u in urls if u.state is UrlState.QUEUED and u.fingerprint not in self._leases}
+        free = (u for u in urls if u.state is UrlState.QUEUED and u.fingerprint not in self._leases)
+        busy = {u.host for u in free if not self._shares or self._shares[VisitClass.of(u.priority, u.visits > 0)]}
         waiting = [url for url in urls if url.state is UrlState.WAITING and url.host not in busy]
         known = sorted((url for url in waiting if url.visits and url.attempt == 1), key=lambda url: url.due)
         return [ScheduledPage(url.fingerprint, url.host, url.due) for url in known[:limit]]

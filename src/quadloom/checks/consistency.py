@@ -21,6 +21,11 @@ _SHOWN = (
     ("startDate", "startDate"),
 )
 """What the visible page must show, and the property of the main item through which it is reached."""
+_RATINGS = {
+    f"<{space}schema.org/{name}>": name
+    for space in ("http://", "https://")
+    for name in ("ratingValue", "bestRating", "worstRating")
+}
 _MAIN = frozenset(
     ("Product", "Event", "Recipe", "Book", "Movie", "JobPosting", "Article", "NewsArticle", "BlogPosting")
 )
@@ -79,18 +84,23 @@ def _is_before(one: str, other: str) -> bool:
 
 
 def _rating(item: Item) -> list[Problem]:
-    values = item.texts("ratingValue")
-    if len(values) != 1 or not is_number(values[0].strip()):
-        return []
+    values: list[str] = []
     best, worst = 5.0, 1.0
     is_stated = False
     for predicate, stated, _ in item.stated:
-        name = local(predicate)
-        if name in ("bestRating", "worstRating") and stated[0] == '"' and is_number(bound := text_of(stated).strip()):
+        name = _RATINGS.get(predicate)
+        if name is None or stated[0] != '"':
+            continue
+        text = text_of(stated)
+        if name == "ratingValue":
+            values.append(text)
+        elif is_number(bound := text.strip()):
             if name == "bestRating":
                 best = float(bound)
             else:
                 worst, is_stated = float(bound), True
+    if len(values) != 1 or not is_number(values[0].strip()):
+        return []
     if not is_stated:
         worst = min(worst, best)
     value = float(values[0])

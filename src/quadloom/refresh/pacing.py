@@ -3,8 +3,9 @@
 Each tick, a few hundredths of a second, hands out the reads that have become due since the last tick. A class may hold
 what it has not used for a fraction of a second; when it holds that much, its share goes to the others at once. So an
 idle class does not accumulate reads, a class that gets work can start at once, and any period of a second or more uses
-its full bandwidth. Explicit requests are leased at once and subtracted from the reads that follow, up to one second of
-bandwidth: a request for a whole site does not stop everything else. A visit that ended before any server was asked
+its full bandwidth. A class whose share is 0 gets nothing and loses what it held. Explicit requests are leased at once
+and subtracted from the reads that follow, up to one second of bandwidth: a request for a whole site does not stop
+everything else. A visit that ended before any server was asked
 (robots.txt forbids it) is given back.
 
 Reads that no class can hold are idle. The planner prices reads so that all pages together need the bandwidth in the
@@ -19,7 +20,7 @@ import math
 from collections.abc import Callable
 
 from quadloom.model.outcome import Outcome, Settlement
-from quadloom.scheduling.shares import BandwidthShares, ReadCounts
+from quadloom.scheduling.shares import BandwidthShares, ClassUse, ReadCounts
 from quadloom.stores.protocols.frontier import Quota, VisitClass
 
 _TICK = 0.05  # seconds
@@ -30,14 +31,14 @@ _ADVANCE_PAUSE = 0.1  # seconds between two uses of idle reads …
 _ADVANCE_REST = 0.25  # … or after one that found no page
 _LONGEST_TICK = 2.0  # seconds: a longer gap (a paused crawl, a sleeping machine) is not made up for
 _DEBT = 1.0  # seconds of bandwidth that requests can take from the other classes
-_AVERAGED_OVER = 30.0  # seconds, for the rate of first reads
+_AVERAGED_OVER = 30.0  # seconds, for what first reads use
 
 
 class BandwidthPacer:
     """Says how much may be leased; owned by the crawl's own thread, which asks before every lease.
 
     `advance(count, now)` schedules up to `count` pages before their time and returns how many it found.
-    `report_free(rate)` receives, at every tick, the reads per second that first reads leave to refresh.
+    `report_free(rate)` receives, at every tick, the reads per second that refresh may use.
     """
 
     def __init__(
@@ -53,9 +54,11 @@ class BandwidthPacer:
         self._advance_at = -math.inf
         self._ticked_at = -math.inf
         self._quota = Quota()
+        self._held = (0, 0)  # reads of suspects and pages with which the present quota began
+        self._use = (ClassUse(), ClassUse())  # of suspects and pages, averaged
         self._idle = 0
         self._unasked = 0
-        self._first_reads = 0.0  # per second, averaged
+        self._requests = 0.0  # first reads asked for, per second, averaged
 
     def quota(self, now: float) -> Quota:
         """What may be leased at `now`."""
@@ -81,7 +84,7 @@ class BandwidthPacer:
         if shares.bandwidth > 0.0:
             seconds = min(seconds + self._unasked / shares.bandwidth, _LONGEST_TICK)
         self._unasked = 0
-        self._first_reads += (quota.first_reads / seconds - self._first_reads) * min(seconds / _AVERAGED_OVER, 1.0)
+        self._average(quota, seconds)
         given = shares.slot(
             seconds,
             ReadCounts(
@@ -93,18 +96,32 @@ class BandwidthPacer:
         )
         debt = min(quota.requests - given.requests, math.ceil(_DEBT * shares.bandwidth))
         self._quota = Quota(
-            refresh=quota.refresh + given.refresh,
-            suspects=quota.suspects + given.suspects,
-            pages=quota.pages + given.pages,
+            refresh=quota.refresh + given.refresh if shares.refresh else 0,
+            suspects=quota.suspects + given.suspects if shares.suspects else 0,
+            pages=quota.pages + given.pages if shares.pages else 0,
             requests=debt,
             shares=(shares.refresh, shares.suspects, shares.pages),
         )
         self._idle = min(self._idle + given.idle, math.ceil(shares.bandwidth * _IDLE))
-        self._report_free(max(shares.bandwidth - self._first_reads, shares.bandwidth * shares.refresh))
+        self._held = (self._quota.suspects, self._quota.pages)
+        self._report_free(shares.refresh_bandwidth(*self._use, self._requests))
+
+    def _average(self, quota: Quota, seconds: float) -> None:
+        """Add what first reads used since the last tick to the averages. A class that holds reads is not hungry."""
+        part = min(seconds / _AVERAGED_OVER, 1.0)
+        left = (quota.suspects, quota.pages)
+        used = [max(held - rest, 0) for held, rest in zip(self._held, left, strict=True)]
+        suspects, pages = (
+            ClassUse(use.reads + (reads / seconds - use.reads) * part, use.hunger + ((rest <= 0) - use.hunger) * part)
+            for use, reads, rest in zip(self._use, used, left, strict=True)
+        )
+        self._use = (suspects, pages)
+        requests = max(quota.first_reads - sum(used), 0)
+        self._requests += (requests / seconds - self._requests) * part
 
     def _use_idle(self, now: float) -> None:
         """Schedule pages early. Not at every tick, because each call costs a transaction."""
-        found = self._advance(self._idle, now)
+        found = self._advance(self._idle, now) if self._shares.refresh else 0
         self._quota.left_of[VisitClass.REFRESH] += found
         self._idle = 0
         self._advance_at = now + (_ADVANCE_PAUSE if found else _ADVANCE_REST)

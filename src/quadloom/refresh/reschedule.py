@@ -1,10 +1,11 @@
-"""Pages updated between two visits: after a ranking those whose ranks moved, after a change of scope all of them.
+"""Pages updated between two visits: after a ranking those whose ranks moved, after a change of scope or policy all.
 
-Otherwise a new weight would reach a page only with its next visit, which the old weight may have put months away; and
-pages that left the scope would still count in the demand, from which the price of a read is computed. So the row of
-each such page, its place in the queue and its description are updated, in slices between the steps of the crawl's own
-thread: a slice takes a few milliseconds, and all slices together a twentieth of that thread's time. What remains when a
-crawl ends is stored in the catalog for the next one, and so is the scope that all pages were last compared with.
+Otherwise a new weight, policy or bandwidth would reach a page only with its next visit, which the old one may have put
+months away; and pages that left the scope would still count in the demand, from which the price of a read is computed.
+So the row of each such page, its place in the queue and its description are updated, in slices between the steps of the
+crawl's own thread: a slice takes a few milliseconds, and all slices together a twentieth of that thread's time. What
+remains when a crawl ends is stored in the catalog for the next one, and so are the scope and the basis of plans that
+all pages have.
 
 If importance guides discovery, the URLs that wait for their first read are scored again, too: a URL is offered once, by
 the first page that links to it, and what other links add is known only to the ranking, or to OPIC before it.
@@ -14,14 +15,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from quadloom.model.outcome import PageRow
 from quadloom.ranking.page_ranks import MOVED, Fingerprints, PageRank
 from quadloom.ranking.ranker import PageRanker
-from quadloom.refresh.scheduler import RefreshScheduler
+from quadloom.refresh.scheduler import RefreshScheduler, RescheduledPage
 from quadloom.scheduling.scope import Scope
 from quadloom.scheduling.suspects import DATA_KINDS
 from quadloom.stores.named_values import NamedValue
@@ -30,6 +30,7 @@ from quadloom.stores.protocols.frontier import FIRST_PLACE, Frontier, Place, Sch
 
 _REMAINING = NamedValue("schedule:moved", bytes)  # packed fingerprints
 _SCOPE = NamedValue("schedule:scope", bytes)  # the scope that all pages were compared with
+_BASIS = NamedValue("schedule:basis", bytes)  # `RefreshScheduler.plan_basis` of all plans
 _MOST_REMAINING = 1_000_000  # beyond that, pages get their new rank with their next visit
 _CHUNK = 32  # pages read at once
 _UNREAD_CHUNK = 128
@@ -38,13 +39,6 @@ _SLICE = 0.004  # seconds of the crawl's thread, not counting the last chunk and
 _TIME_SHARE = 0.05  # of the crawl's thread
 _PAUSE = 0.1  # seconds between slices, at least: each ends with a commit
 _FIRST = -(1 << 63)
-
-
-class _RankedPage(NamedTuple):
-    """A page to update. `rank` is None if it did not move."""
-
-    row: PageRow
-    rank: PageRank | None
 
 
 class Rescheduler:
@@ -59,6 +53,8 @@ class Rescheduler:
         ranker: PageRanker | None,
         scope: Callable[[], Scope | None],
         describe: Callable[[Sequence[PageRow]], None],
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._catalog = catalog
         self._frontier = frontier
@@ -68,10 +64,16 @@ class Rescheduler:
         self._unread: Place | None = None  # where the pass over unread URLs continues; None = none is running
         self._next_unread_pass = 0.0
         self._describe = describe
+        self._clock = clock
         self._moved: Fingerprints = np.frombuffer(_REMAINING.get(self._catalog) or b"", dtype=np.int64)
         self._after: int | None = None  # where the pass over all pages continues; None = none is running
+        self._replans = False  # whether that pass plans all pages again, or only compares them with the scope
         self._not_before = 0.0
         self.updated = 0
+        self._basis = _BASIS.get(self._catalog) or b""
+        if not self._basis:  # of an older version, or new
+            self._basis = self._scheduler.plan_basis
+            _BASIS.put(self._catalog, self._basis)
         self.scope_changed()
 
     def scope_changed(self) -> None:
@@ -89,43 +91,49 @@ class Rescheduler:
         moved = self._ranker.take_moved() if self._ranker is not None else None
         if moved is not None:
             self._moved = np.union1d(self._moved, moved)
-        if self._unread is None and self._scheduler.guided and time.monotonic() >= self._next_unread_pass:
-            self._unread, self._next_unread_pass = FIRST_PLACE, time.monotonic() + _UNREAD_EVERY
-        if not self.pending or time.monotonic() < self._not_before:
+        if self._basis != self._scheduler.plan_basis:
+            self._basis, self._after, self._replans = self._scheduler.plan_basis, _FIRST, True
+        if self._unread is None and self._scheduler.guided and self._clock() >= self._next_unread_pass:
+            self._unread, self._next_unread_pass = FIRST_PLACE, self._clock() + _UNREAD_EVERY
+        if not self.pending or self._clock() < self._not_before:
             return
         began = time.thread_time()
         rows: list[PageRow] = []
         times: list[ScheduledPage] = []
         while self.pending and time.thread_time() - began < _SLICE:
-            for row, rank in self._next():
-                updated = self._scheduler.reschedule(row, rank)
-                if updated is not None:
-                    rows.append(updated.row)
-                    if updated.due is not None:
-                        times.append(ScheduledPage(row.fingerprint, row.host, updated.due))
+            for updated in self._next():
+                row = updated.row
+                rows.append(row)
+                if updated.due is not None:
+                    times.append(ScheduledPage(row.fingerprint, row.host, updated.due))
         if rows:
             self._write(rows, times, now)
         spent = time.thread_time() - began
-        self._not_before = time.monotonic() + max(_PAUSE, spent / _TIME_SHARE)
+        self._not_before = self._clock() + max(_PAUSE, spent / _TIME_SHARE)
 
-    def _next(self) -> list[_RankedPage]:
-        """The next pages to update."""
+    def _next(self) -> list[RescheduledPage]:
+        """The next pages that need an update."""
         if self._after is not None:
             rows = self._catalog.scan(after=self._after, limit=_CHUNK)
             self._after = rows[-1].fingerprint if rows else None
             scope = self._scope()
-            if not rows and scope is not None:
-                _SCOPE.put(self._catalog, scope.encode())
-            return [_RankedPage(row, None) for row in rows]
+            plan = self._scheduler.replan if self._replans else self._scheduler.reschedule
+            if not rows:
+                self._replans = False
+                _BASIS.put(self._catalog, self._basis)
+                if scope is not None:
+                    _SCOPE.put(self._catalog, scope.encode())
+            return [updated for row in rows if (updated := plan(row)) is not None]
         if not len(self._moved):
             self._rescore()
             return []
         keys, self._moved = self._moved[:_CHUNK].tolist(), self._moved[_CHUNK:]
         rows = list(self._catalog.pages(keys).values())
-        if self._ranker is None:
-            return [_RankedPage(row, None) for row in rows]
-        ranks = self._ranker.weigh([row.fingerprint for row in rows], [row.kind in DATA_KINDS for row in rows])
-        return list(map(_RankedPage, rows, ranks))
+        ranks: Sequence[PageRank | None] = [None] * len(rows)
+        if self._ranker is not None:
+            ranks = self._ranker.weigh([row.fingerprint for row in rows], [row.kind in DATA_KINDS for row in rows])
+        updates = map(self._scheduler.reschedule, rows, ranks)
+        return [updated for updated in updates if updated is not None]
 
     def _rescore(self) -> None:
         if self._unread is not None:

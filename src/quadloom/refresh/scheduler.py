@@ -32,7 +32,7 @@ from quadloom.refresh.shares_change import SharesChange
 from quadloom.refresh.state import Schedule, load, remember, save
 from quadloom.scheduling.page_row import PageScheduleRow
 from quadloom.scheduling.planner import Decision, PageSchedule, VisitObservation
-from quadloom.scheduling.shares import BandwidthShares, ReadCounts
+from quadloom.scheduling.shares import BandwidthShares
 from quadloom.scheduling.suspects import DATA_KINDS
 from quadloom.settings import Settings
 from quadloom.stores.frontier.policy import distinct
@@ -89,7 +89,7 @@ class RefreshScheduler:
         self._damping = freshness.damping
         self._order = settings.crawl.order
         self._guided_share = settings.crawl.guided_share
-        self.planner, dead = load(catalog, settings, self.shares.refresh_bandwidth(ReadCounts()))
+        self.planner, dead = load(catalog, settings, self.shares.refresh_bandwidth())
         self._dead = DeadPages(catalog, self.planner, dead)
         self.predictor = DataPredictor(catalog)
         self._announced: dict[int, float] = {}
@@ -212,7 +212,7 @@ class RefreshScheduler:
     def _divide_bandwidth(self) -> None:
         """After a change of bandwidth or shares. All of it is for refresh until the pacer reports what is free."""
         self.shares.bandwidth = self._bandwidth * self._share
-        self.planner.bandwidth = self.shares.refresh_bandwidth(ReadCounts())
+        self.planner.bandwidth = self.shares.refresh_bandwidth()
 
     def _use_free_bandwidth(self, rate: float) -> None:
         """Let refresh count on what first reads leave. Small differences are ignored: a new price costs 1 ms."""
@@ -266,7 +266,7 @@ class RefreshScheduler:
         """Mark one page as changed, on a signed WebSub push."""
         remember(self._pushed, fingerprint, True)
 
-    def reschedule(self, row: PageRow, rank: PageRank | None) -> RescheduledPage | None:
+    def reschedule(self, row: PageRow, rank: PageRank | None = None) -> RescheduledPage | None:
         """Update a page between two visits, after a ranking or a change of scope; None = nothing changes.
 
         The caller must write the result and then call `committed`, as with `plan`."""
@@ -291,6 +291,28 @@ class RefreshScheduler:
         # After a failure the page waits for a retry, whose time must stay.
         moved = row.outcome in READ_OUTCOMES and schedule.next_visit != before.next_visit
         return RescheduledPage(replace(row, schedule=encode(schedule)), schedule.next_visit if moved else None)
+
+    def replan(self, row: PageRow) -> RescheduledPage | None:
+        """The same after a change of anything in `plan_basis`, and perhaps of the scope."""
+        before = decode(row.schedule, PageScheduleRow) if row.schedule else None
+        if before is None or row.outcome not in READ_OUTCOMES:
+            return self.reschedule(row)
+        self._uncommitted = True
+        schedule = self._in_scope(row, before)
+        if not schedule.parked:
+            plan = self.planner.replan(row.host, site_of(row.host), schedule.plan, schedule.read_at, self._delay)
+            schedule = replace(schedule, plan=plan)
+        if schedule == before:
+            return None
+        schedule = replace(schedule, described_rate=schedule.plan.changes_per_second)
+        moved = schedule.next_visit != before.next_visit
+        return RescheduledPage(replace(row, schedule=encode(schedule)), schedule.next_visit if moved else None)
+
+    @property
+    def plan_basis(self) -> bytes:
+        """What all plans depend on. When it has changed, pages that were planned before are planned again."""
+        planner, shares = self.planner, self.shares
+        return encode((planner.policy, planner.alpha, self._bandwidth, shares.suspects, shares.pages))
 
     def _in_scope(self, row: PageRow, schedule: PageScheduleRow) -> PageScheduleRow:
         """Remove a page from the sums when it has left the scope, and add it again when it has come back."""

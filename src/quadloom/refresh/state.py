@@ -15,7 +15,7 @@ from quadloom.model.wire import decode
 from quadloom.refresh.predictor import read_suspects
 from quadloom.scheduling.page_row import PageScheduleRow
 from quadloom.scheduling.planner import PageSchedule, Planner, PlannerState
-from quadloom.scheduling.shares import BandwidthShares, ReadCounts
+from quadloom.scheduling.shares import BandwidthShares
 from quadloom.scheduling.suspects import SuspectModel
 from quadloom.settings import Settings
 from quadloom.stores.named_values import NamedValue
@@ -106,7 +106,7 @@ def schedule_of(catalog: Catalog, settings: Settings) -> Schedule:
     saved = _SUMS.get(catalog)
     state = saved.state if saved is not None else None
     return Schedule(
-        Planner(settings.freshness, shares.refresh_bandwidth(ReadCounts()), state),
+        Planner(settings.freshness, shares.refresh_bandwidth(), state),
         read_suspects(catalog),
         settings.freshness.chi,
     )

@@ -137,7 +137,7 @@ class Planner:
         self._market.priced_pages = -1.0
 
     def set_policy(self, policy: Policy, alpha: float = 0.95) -> None:
-        """Change the objective, from the next settlement on."""
+        """Change the objective, from the next settlement on; `replan` is for the pages in between."""
         self.policy, self.alpha = policy, alpha
         for market in (self._market, *self._hosts.values()):
             market.priced_pages = -1.0
@@ -247,6 +247,20 @@ class Planner:
         changed = msgspec.structs.replace(schedule, weight=weight, period=period, host_counted=counted)
         return Decision(changed, last_at + period)
 
+    def replan(
+        self, host: str, site: str, schedule: PageSchedule, last_at: float, host_delay: float = 0.0
+    ) -> PageSchedule:
+        """The schedule of a page that is there, as a visit at `last_at` would make it now: after a change of policy,
+        bandwidth or shares."""
+        if not schedule.period:
+            return schedule
+        market = self._hosts.get(host)
+        delay = max(host_delay, market.delay) if market is not None else host_delay
+        self._sites.setdefault(site, SitePrior(self.world))
+        rate = ChangeRate.decode(schedule.rate, self.prior_of(site, schedule.rhythm))
+        seen = VisitObservation(host, site, Outcome.UNCHANGED, last_at, host_delay=delay)
+        return self._settle_read(seen, schedule, rate, rate.estimate()).schedule
+
     def period(self, weight: float, rate: float, host_price: Price | None = None) -> float:
         """Time after which a read is worth the price (that of the host, if it is higher), within the bounds."""
         price = self.price
@@ -255,6 +269,8 @@ class Planner:
             highest, slowest = max(highest, host_price.price), max(slowest, host_price.slowest)
         if highest == 0.0:
             return self.min_interval
+        if math.isinf(slowest):
+            return self.max_interval  # no bandwidth for refresh: planned for the day on which there is some
         ideal = ideal_period(self.policy, weight, rate, highest, self.alpha)
         return min(max(ideal, self.min_interval), max(slowest, self.min_interval))
 

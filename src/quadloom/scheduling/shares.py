@@ -4,13 +4,30 @@ Explicit requests come first and count against the slot like everything else, so
 constant. A class with nothing waiting gives its share to the others within the same slot (in the first cycle there is
 nothing to refresh, so all is discovery). It does not save its share, otherwise a class that was idle for a week would
 starve the others afterwards. Rounding is carried over: over many slots each class gets its share to within one read.
+
+A share of 0 switches a class off: it gets nothing, not even what the others leave. Otherwise "no first reads" could not
+be said: a young crawl has little that is due again, each page that it reads for the first time makes the periods of all
+pages longer, and first reads would go on taking half of the bandwidth for hours.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 
 from quadloom.errors import SettingsError
+
+
+class ClassUse(NamedTuple):
+    """What a class of first reads does with its share: `reads` a second, and `hunger`, the share of the time in which
+    it has used all that it was given, so that it would take more."""
+
+    reads: float = 0.0
+    hunger: float = 0.0
+
+
+UNUSED = ClassUse()
 
 
 class ReadCounts(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +55,7 @@ class BandwidthShares:
 
     def set(self, suspects: float, pages: float) -> None:
         """New σ_X and σ_H, from the next slot on."""
-        if suspects < 0.0 or pages < 0.0 or suspects + pages > 1.0:
+        if not (suspects >= 0.0 and pages >= 0.0 and suspects + pages <= 1.0):  # also refuses NaN
             raise SettingsError(
                 f"shares of {suspects:g} for suspects and {pages:g} for other pages leave {1 - suspects - pages:g}",
                 hint="freshness.suspect_share and freshness.discovery_share must add up to 1 at most",
@@ -47,20 +64,26 @@ class BandwidthShares:
 
     @property
     def refresh(self) -> float:
-        return 1.0 - self.suspects - self.pages
+        return max(round(1.0 - self.suspects - self.pages, 9), 0.0)  # 1 − 0.7 − 0.3 is not quite 0
 
-    def refresh_bandwidth(self, waiting: ReadCounts) -> float:
-        """Reads per second that refresh gets at least: its share, and its part of the shares with nothing waiting.
+    def refresh_bandwidth(self, suspects: ClassUse = UNUSED, pages: ClassUse = UNUSED, requests: float = 0.0) -> float:
+        """Reads per second that `slot` gives to refresh if enough is due: what the classes that need less than their
+        shares leave is divided between refresh and the hungry ones. Never less than its share.
 
-        If a class needs less than its share, `slot` may leave more for refresh. The price of a read is computed from
-        this lower bound.
+        The price of a read is computed from this. What refresh gets at the moment would be wrong: in a young crawl
+        little is due, first reads take the rest, and a price for the little that is left would keep it so.
+        `requests`: first reads that were asked for, a second.
         """
-        idle = (0.0 if waiting.suspects else self.suspects) + (0.0 if waiting.pages else self.pages)
-        taking = self.refresh + (self.suspects if waiting.suspects else 0.0) + (self.pages if waiting.pages else 0.0)
-        return self.bandwidth * (self.refresh + (idle * self.refresh / taking if taking > 0.0 else idle))
+        if not self.refresh:
+            return 0.0
+        classes = ((self.suspects, suspects), (self.pages, pages))
+        left = self.bandwidth - requests - sum((1.0 - use.hunger) * use.reads for _, use in classes)
+        taking = self.refresh + sum(use.hunger * share for share, use in classes)
+        return max(left * self.refresh / taking, self.bandwidth * self.refresh)
 
     def slot(self, seconds: float, waiting: ReadCounts) -> ReadCounts:
-        """Reads of the next slot: exactly bandwidth × seconds (up to the rounding carried over) if enough URLs wait."""
+        """Reads of the next slot: exactly bandwidth × seconds (up to the rounding carried over) if enough URLs wait in
+        classes that have a share."""
         due = self.bandwidth * seconds + self._fraction
         count = int(due)
         self._fraction = due - count
@@ -70,6 +93,7 @@ class BandwidthShares:
     def _divide(self, count: int, requests: int, waiting: ReadCounts) -> ReadCounts:
         shares = {"suspects": self.suspects, "pages": self.pages, "refresh": self.refresh}
         left = {"suspects": waiting.suspects, "pages": waiting.pages, "refresh": waiting.refresh}
+        left = {name: number if shares[name] else 0 for name, number in left.items()}
         given = dict.fromkeys(shares, 0)
         for name, share in shares.items():
             self._credit[name] += share * count
@@ -78,8 +102,7 @@ class BandwidthShares:
             total = sum(shares[name] for name in open_classes)
             round_count = count
             for name in open_classes:
-                part = shares[name] / total if total > 0.0 else 1.0 / len(open_classes)
-                take = min(int(part * round_count), left[name], count)
+                take = min(int(shares[name] / total * round_count), left[name], count)
                 given[name] += take
                 left[name] -= take
                 count -= take

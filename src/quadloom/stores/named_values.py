@@ -70,6 +70,7 @@ _ENTRIES = (
     ValueEntry("schedule:sums", "msgpack", "sums of the refresh planner, and pages given up", True),
     ValueEntry("schedule:moved", "bytes", "pages to reschedule after a ranking: packed 64-bit fingerprints", True),
     ValueEntry("schedule:scope", "bytes", "the scope that all pages' schedules were compared with", True),
+    ValueEntry("schedule:basis", "bytes", "policy, bandwidth and shares that all pages' schedules are based on", True),
     ValueEntry("schedule:suspects", "msgpack", "what was learned about which links lead to data", True),
 )
 REGISTRY: dict[str, ValueEntry] = {entry.name: entry for entry in _ENTRIES}

@@ -19,6 +19,7 @@ from quadloom.model.wire import decode
 from quadloom.ranking.ranker import PageRanker
 from quadloom.refresh.reschedule import Rescheduler
 from quadloom.refresh.scheduler import RefreshScheduler
+from quadloom.refresh.shares_change import SharesChange
 from quadloom.scheduling.page_row import PageScheduleRow
 from quadloom.scheduling.planner import Planner
 from quadloom.scheduling.scope import Scope, ScopeRecord
@@ -49,9 +50,9 @@ class Crawled:
         self.ranker = PageRanker(folder / "links", SETTINGS.freshness, lambda: (), lambda: ())
         self.start()
 
-    def start(self) -> None:
+    def start(self, bandwidth: float = SETTINGS.freshness.bandwidth) -> None:
         crawl = replace(SETTINGS.crawl, order="importance" if self.guided else "breadth-first")
-        settings = replace(SETTINGS, crawl=crawl)
+        settings = replace(SETTINGS, crawl=crawl, freshness=replace(SETTINGS.freshness, bandwidth=bandwidth))
         self.scheduler = RefreshScheduler(
             self.catalog, self.frontier, settings, ranker=self.ranker, scope=lambda: self.scope
         )
@@ -321,3 +322,46 @@ def test_a_slice_is_short(crawled: Crawled) -> None:
     crawled.rank()
     crawled.rescheduler.turn(START)
     assert crawled.rescheduler._not_before > time.monotonic(), "the next slice has to wait"
+
+
+def test_a_change_of_bandwidth_or_policy_reaches_pages_before_their_next_visit(crawled: Crawled) -> None:
+    urls = [f"https://a.example/{number}" for number in range(100)]
+    crawled.read(*urls)
+    slow = crawled.schedule(urls[-1]).plan.period
+    crawled.scheduler.change(SharesChange(bandwidth=1e-3))
+    crawled.reschedule()
+    fast = crawled.schedule(urls[-1]).plan.period
+    assert fast < slow / 5.0
+    assert crawled.due(urls[-1]) == pytest.approx(START + fast, abs=1.0)
+    crawled.scheduler.change(SharesChange(suspect_share=0.5, discovery_share=0.5))
+    crawled.reschedule()
+    assert crawled.schedule(urls[-1]).plan.period == crawled.scheduler.planner.max_interval, "no share for refresh"
+    crawled.scheduler.change(SharesChange(policy="uniform", suspect_share=0.2, discovery_share=0.4))
+    crawled.reschedule()
+    periods = [crawled.schedule(url).plan.period for url in urls]
+    assert min(periods) == pytest.approx(max(periods)) == pytest.approx(fast, rel=0.5)
+    assert crawled.scheduler.planner.demand.pages == 100
+
+
+def test_other_settings_reach_pages_when_the_next_crawl_starts(crawled: Crawled) -> None:
+    crawled.read("https://a.example/", "https://a.example/other")
+    crawled.reschedule()
+    before = crawled.schedule("https://a.example/").plan.period
+    crawled.scheduler.close()
+    crawled.start(bandwidth=1e-5)
+    crawled.reschedule()
+    assert crawled.rescheduler.updated == 2
+    assert crawled.schedule("https://a.example/").plan.period > 2.0 * before
+    crawled.start(bandwidth=1e-5)
+    crawled.reschedule()
+    assert crawled.rescheduler.updated == 0, "once"
+
+
+def test_a_page_that_is_gone_keeps_its_pause(crawled: Crawled) -> None:
+    crawled.read("https://a.example/", "https://a.example/other")
+    crawled.read("https://a.example/", outcome=Outcome.GONE, at=START + DAY)
+    due = crawled.due("https://a.example/")
+    crawled.scheduler.change(SharesChange(bandwidth=10.0))
+    crawled.reschedule()
+    assert crawled.due("https://a.example/") == due
+    assert crawled.schedule("https://a.example/").plan.gone == 1

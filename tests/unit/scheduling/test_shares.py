@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quadloom.errors import SettingsError
-from quadloom.scheduling.shares import BandwidthShares, ReadCounts
+from quadloom.scheduling.shares import BandwidthShares, ClassUse, ReadCounts
 
 MANY = ReadCounts(suspects=10**6, pages=10**6, refresh=10**6)
 
@@ -75,15 +75,33 @@ def test_never_more_than_waits_never_less_than_could(
         slot = shares.slot(1.0, waiting)
         due = int(bandwidth + carried)
         carried = bandwidth + carried - due
-        assert slot.total == min(due, waiting.total)
+        open_ = ReadCounts(
+            requests=requests,
+            suspects=suspects if shares.suspects else 0,
+            pages=pages if shares.pages else 0,
+            refresh=refresh if shares.refresh else 0,
+        )
+        assert slot.total == min(due, open_.total)
         for name in ("requests", "suspects", "pages", "refresh"):
             assert 0 <= getattr(slot, name) <= getattr(waiting, name)
 
 
 def test_refresh_bandwidth_counts_idle_shares() -> None:
     shares = BandwidthShares(10.0, 0.2, 0.4)
-    assert shares.refresh_bandwidth(MANY) == pytest.approx(4.0)
-    assert shares.refresh_bandwidth(ReadCounts()) == pytest.approx(10.0)
-    partly = shares.refresh_bandwidth(ReadCounts(pages=5))
+    hungry = ClassUse(99.0, 1.0)
+    assert shares.refresh_bandwidth(hungry, hungry) == pytest.approx(4.0)
+    assert shares.refresh_bandwidth() == pytest.approx(10.0)
+    assert shares.refresh_bandwidth(ClassUse(1.5), ClassUse(0.5)) == pytest.approx(8.0)
+    assert shares.refresh_bandwidth(requests=9.0) == pytest.approx(4.0), "never less than its share"
+    partly = shares.refresh_bandwidth(pages=hungry)
     got = [shares.slot(1.0, ReadCounts(pages=10**6, refresh=10**6)).refresh for _ in range(400)]
     assert partly == pytest.approx(np.mean(got), abs=0.05)
+
+
+def test_a_share_of_zero_is_nothing_at_all() -> None:
+    shares = BandwidthShares(10.0, 0.7, 0.3)
+    assert shares.refresh == 0.0 and shares.refresh_bandwidth() == 0.0
+    assert shares.slot(1.0, ReadCounts(refresh=100)) == ReadCounts(idle=10)
+    shares.set(0.0, 0.0)
+    assert shares.slot(1.0, ReadCounts(suspects=100, pages=100)) == ReadCounts(idle=10)
+    assert shares.slot(1.0, MANY) == ReadCounts(refresh=10)

@@ -16,9 +16,9 @@ import msgspec
 from quadloom.errors import UsageError
 from quadloom.maintenance.bulk import BulkJob, Runner, TaskResult
 from quadloom.model.wire import decode, encode
+from quadloom.process.durable import make_folder, replacing
 
 _JOB = "job"
-_PARTIAL = ".part"
 
 
 class _Begun(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ class TaskFolder:
         begun = self._begun() if resume else None
         if begun is None:
             shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(parents=True)
+            make_folder(folder)
             begun = _Begun(job.name, job.argument, list(tasks))
             self._write(_JOB, encode(begun))
         elif (begun.name, begun.argument) != (job.name, job.argument):
@@ -72,9 +72,8 @@ class TaskFolder:
         return self._folder / quote(task, safe="")  # files of the archive have slashes in their names
 
     def _write(self, name: str, data: bytes) -> None:
-        part = self._folder / f"{name}{_PARTIAL}"
-        part.write_bytes(data)
-        part.replace(self._folder / name)
+        with replacing(self._folder / name) as stream:  # synced: a resumed job trusts what it finds here
+            stream.write(data)
 
     def _begun(self) -> _Begun | None:
         try:

@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 from quadloom.model.url import host_of
 from quadloom.model.wire import decode, encode
+from quadloom.process.durable import make_folder, sync, sync_tree
 from quadloom.stores.protocols.text import TextDocument
 from quadloom.stores.shards import SHARDS, shard_of
 from quadloom.stores.text.sharded import ShardedText
@@ -35,7 +36,7 @@ class TextSpool:
         self._folder = directory / _FOLDER / quote(task, safe="")
         self._part = self._folder.with_name(f"{self._folder.name}.{os.getpid()}.part")
         shutil.rmtree(self._part, ignore_errors=True)
-        self._part.mkdir(parents=True)
+        make_folder(self._part)
         self._files: dict[int, BinaryIO] = {}
 
     def put(self, documents: Sequence[TextDocument]) -> None:
@@ -55,8 +56,10 @@ class TextSpool:
     def done(self) -> None:
         """The task is complete; a second try of it replaces what the first one left."""
         self._close_files()
+        sync_tree(self._part)  # a resumed rebuild trusts what it finds here
         shutil.rmtree(self._folder, ignore_errors=True)
         self._part.replace(self._folder)
+        sync(self._folder.parent)
 
     def close(self) -> None:
         self._close_files()

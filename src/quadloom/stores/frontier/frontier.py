@@ -60,7 +60,6 @@ from quadloom.stores.frontier.tables import (
     SettledRow,
     UrlBatch,
     UrlQueue,
-    UrlRank,
     UrlRecords,
     UrlRow,
     after_settlement,
@@ -136,20 +135,19 @@ class TableFrontier:
     def _write_fresh(self, fresh: dict[int, Discovery]) -> int:
         ids = self._host_ids({found.host for found in fresh.values()})
         known = self._url_records.ranks([(ids[found.host], key) for key, found in fresh.items()])
-        improved = [(ids[fresh[key].host], key) for key, rank in known.items() if _is_better(fresh[key], rank)]
-        stored = self._url_records.urls(improved) if improved else {}
+        improved = [(ids[fresh[key].host], key) for key, rank in known.items() if rank.is_worse_than(fresh[key])]
+        stored = self._url_records.urls(improved)
         spent = {name for name, id in ids.items() if self._leasing.exhausted(id)}
         batch = UrlBatch(self._queue)
         inserted: list[tuple[UrlRow, Discovery]] = []
         for key, found in fresh.items():
             if key in stored:
                 self._improve(batch, stored[key], found)
-                continue
-            if key in known:
+            elif key in known:
                 self._recent.learn(key, *known[key])
-                continue
-            state = UrlState.OVER_BUDGET if found.host in spent else UrlState.QUEUED
-            inserted.append((UrlRow(ids[found.host], key, state, found.priority, found.depth, found.score), found))
+            else:
+                state = UrlState.OVER_BUDGET if found.host in spent else UrlState.QUEUED
+                inserted.append((UrlRow(ids[found.host], key, state, found.priority, found.depth, found.score), found))
         inserted.sort(key=lambda new: new[0][:2])  # as the table's key: inserts walk the tree once
         batch.enter_new([row for row, _ in inserted if row.state == UrlState.QUEUED])
         for row, found in inserted:
@@ -165,8 +163,7 @@ class TableFrontier:
         """Take over a smaller depth or a higher priority for a known URL."""
         better = row._replace(priority=min(row.priority, found.priority), depth=min(row.depth, found.depth))
         self._recent.learn(row.fingerprint, better.priority, better.depth)
-        if better != row:
-            self._move(batch, row, better)
+        self._move(batch, row, better)
 
     def request(self, urls: Sequence[Discovery], now: float) -> int:
         wanted = {found.fingerprint: found for found in urls}
@@ -433,10 +430,8 @@ class TableFrontier:
         return rules.explain(facts, host, delay, host.budget or own.budget or 0.0, now)
 
     def stats(self, now: float) -> FrontierStats:
-        counts = self._queue.counts()
         leased = sum(lease.live for lease in self._leasing.leases.values())
-        hosts, blocked = self._host_records.host_counts(now)
-        return rules.stats_of(counts, leased, hosts, blocked)
+        return rules.stats_of(self._queue.counts(), leased, *self._host_records.host_counts(now))
 
     def _host_ids(self, names: set[str]) -> dict[str, int]:
         missing = [name for name in names if name not in self._ids]
@@ -453,7 +448,3 @@ class TableFrontier:
         self._ids.clear()
         self._queue.reload()
         self._leasing.reload()
-
-
-def _is_better(found: Discovery, known: UrlRank) -> bool:
-    return found.priority < known.priority or found.depth < known.depth

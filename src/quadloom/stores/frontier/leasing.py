@@ -7,7 +7,7 @@ the attempts and clocks of a lease that ran out and for what a spent budget park
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import HostPace
@@ -25,11 +25,12 @@ _LOAD = 256  # hosts loaded at a time
 # URLs that are read ahead for a host just loaded. If there are more hosts than fit into memory, each gives one URL and
 # makes room for another; sixteen of each would be most of the cost of a lease.
 _FIRST_FRONT = 2
-# Priorities at which a queue that is leased by quota holds each class: refreshes share priority 1 with the seeds.
+# Priorities at which a queue that is leased by quota holds each class: refreshes share priority 1 with the seeds, which
+# are ordinary pages if suspects have no share.
 _PRIORITIES: dict[VisitClass, tuple[tuple[int, ...], ...]] = {
     VisitClass.REFRESH: ((1,),),
     VisitClass.SUSPECTS: ((1,), (2,)),
-    VisitClass.PAGES: ((3, 4),),
+    VisitClass.PAGES: ((1,), (3, 4)),
 }
 
 
@@ -72,8 +73,10 @@ class LeaseManager:
         self._deadlines: list[tuple[float, int]] = []
         self._clocks: dict[int, float] = {}  # of hosts unloaded within a transaction that may yet be undone
         self._unloaded_at = 0.0  # earliest time at which a host that is not loaded may have work
+        self._quota: Quota | None = None  # of the last lease
 
     def lease(self, limit: int, now: float, duration: float, quota: Quota | None = None) -> list[Visit]:
+        self._quota = quota
         self._load(now)
         visits: list[Visit] = []
         skipped: list[HostState] = []  # hosts that have work, but none that the quota allows
@@ -107,11 +110,11 @@ class LeaseManager:
         if host.buffer[0][PRIORITY] == 0:
             quota.take(0, host.buffer[0][KNOWN])
             return host.buffer.pop(0)
-        places = _first_of_each(host.buffer)
-        waiting = [kind for kind in VisitClass if quota.left_of[kind] > 0 and (kind in places or host.may_have(kind))]
+        places = _first_of_each(host.buffer, quota)
+        waiting = [kind for kind in _classes(host, places) if quota.left_of[kind] > 0]
         while waiting:
             kind = host.turns.next(quota.shares, waiting)
-            url = host.buffer[places[kind]] if kind in places else self._seek(host, kind)
+            url = host.buffer[places[kind]] if kind in places else self._seek(host, kind, quota)
             if url is not None:
                 url = self.guided.take(host, url)
                 host.turns.served(kind, quota.shares, waiting)
@@ -120,11 +123,11 @@ class LeaseManager:
             waiting.remove(kind)
         return None
 
-    def _seek(self, host: HostState, kind: VisitClass) -> QueuedUrl | None:
+    def _seek(self, host: HostState, kind: VisitClass, quota: Quota) -> QueuedUrl | None:
         """The first URL of a class of which the buffer has none."""
         for priorities in _PRIORITIES[kind]:
             for url in self._queue.front(host.id, 4 + host.leased, priorities):
-                if url[FINGERPRINT] not in self.leases and VisitClass.of(url[PRIORITY], url[KNOWN]) is kind:
+                if url[FINGERPRINT] not in self.leases and quota.class_of(url[PRIORITY], url[KNOWN]) is kind:
                     return url
         host.absent.add(kind)
         return None
@@ -392,8 +395,11 @@ class LeaseManager:
                 self.hosts.place(host)
 
     def hosts_with_queue(self) -> set[str]:
-        """Loaded hosts with queued URLs that politeness does not allow yet."""
-        return {host.name for host in self.hosts.loaded.values() if host.queued > host.leased}
+        """Loaded hosts with queued URLs that politeness does not allow yet, not counting classes without a share."""
+        hosts = [host for host in self.hosts.loaded.values() if host.queued > host.leased]
+        if (quota := self._quota) is not None and 0.0 in (shares := quota.shares):
+            hosts = [h for h in hosts if any(shares[kind] for kind in _classes(h, _first_of_each(h.buffer, quota)))]
+        return {host.name for host in hosts}
 
     def hosts_added(self) -> None:
         """There may be hosts with work that are not loaded."""
@@ -418,11 +424,16 @@ class LeaseManager:
             self._insert(stored)
 
 
-def _first_of_each(buffer: Sequence[QueuedUrl]) -> dict[VisitClass, int]:
+def _classes(host: HostState, places: Collection[VisitClass]) -> list[VisitClass]:
+    """The classes of which the host may have URLs, if its buffer has those of `places`."""
+    return [kind for kind in VisitClass if kind in places or host.may_have(kind)]
+
+
+def _first_of_each(buffer: Sequence[QueuedUrl], quota: Quota) -> dict[VisitClass, int]:
     """Index of the first URL of each class."""
     places: dict[VisitClass, int] = {}
     for place, url in enumerate(buffer):
-        kind = VisitClass.of(url[PRIORITY], url[KNOWN])
+        kind = quota.class_of(url[PRIORITY], url[KNOWN])
         if kind not in places:
             places[kind] = place
             if len(places) == len(VisitClass):

@@ -67,6 +67,9 @@ class UrlRank(NamedTuple):
     priority: int
     depth: int
 
+    def is_worse_than(self, found: Discovery) -> bool:
+        return found.priority < self.priority or found.depth < self.depth
+
 
 class ScopedUrl(NamedTuple):
     """A URL with what a scope needs to decide about it."""

@@ -111,7 +111,9 @@ Shares = tuple[float, float, float]  # in the order of VisitClass
 class Quota:
     """How many visits of each class a lease may hand out; the lease counts them down.
 
-    Explicit requests (priority 0) are outside all shares: they are counted, never held back.
+    Explicit requests (priority 0) are outside all shares: they are counted, never held back. A class whose share is 0
+    gets nothing, but seeds and publications (priority 1) are read all the same, since people have named them: they
+    belong to the next class that has a share.
     """
 
     __slots__ = ("first_reads", "left_of", "requests", "shares")
@@ -151,8 +153,14 @@ class Quota:
         """Whether a class has used up all it was given. One without work holds what it has."""
         return any(share > 0.0 and left <= 0 for share, left in zip(self.shares, self.left_of, strict=True))
 
+    def class_of(self, priority: int, known: bool) -> VisitClass:
+        """The class from whose share a visit is taken."""
+        if priority <= 1 and not known and self.shares[VisitClass.SUSPECTS] <= 0.0:
+            return VisitClass.PAGES if self.shares[VisitClass.PAGES] > 0.0 else VisitClass.REFRESH
+        return VisitClass.of(priority, known)
+
     def allows(self, priority: int, known: bool) -> bool:
-        return priority == 0 or self.left_of[VisitClass.of(priority, known)] > 0
+        return priority == 0 or self.left_of[self.class_of(priority, known)] > 0
 
     def take(self, priority: int, known: bool) -> None:
         """Count a visit that is handed out."""
@@ -160,7 +168,7 @@ class Quota:
         if priority == 0:
             self.requests += 1
         else:
-            self.left_of[VisitClass.of(priority, known)] -= 1
+            self.left_of[self.class_of(priority, known)] -= 1
 
 
 class ScopeRules(Protocol):

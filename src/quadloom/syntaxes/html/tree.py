@@ -36,10 +36,13 @@ _ATTRIBUTE = re.compile(rb"=?+[^\s/>=]++(?:\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s
 # Automata read 2 ns a byte, however many tags there are; a tag at a time costs five times as much.
 _BYTES = re2.Options()
 _BYTES.encoding = re2.Options.Encoding.LATIN1
+_BYTES.log_errors = False  # a hostile page makes RE2 take a slower way, and that is no news
 _FORMATTED = re2.compile(rb"(?i)<(?:[bisu]|big|code|em|font|nobr|small|strike|strong|tt)[\s/]", _BYTES)
-# At least: without possessive groups, so that it may also match a tag that has fewer attributes.
+# At least: without possessive groups, so that it may also match a tag that has fewer attributes. An attribute follows
+# white space or a slash, or a value in quotes without either: `a="1"b="2"c d`; without a value it does not count then.
 _MANY_ATTRIBUTES = re2.compile(
-    rb"<[a-zA-Z][^\s/>]*(?:[\s/]+=?[^\s/>=]*(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s>\"'][^\s>]*))?){%d}" % MAX_ATTRIBUTES,
+    rb"<[a-zA-Z][^\s/>]*(?:[\s/]+=?[^\s/>=]*(?:\s*=\s*(?:(?:\"[^\"]*\"|'[^']*')[^\s/>=]*|[^\s>\"'][^\s>]*))?"
+    rb"|=?[^\s/>=]*\s*=\s*(?:\"[^\"]*\"|'[^']*')[^\s/>=]*){%d}" % MAX_ATTRIBUTES,
     _BYTES,
 )
 # `_LEAF`: an element that holds no other and is closed at once, as highlighted code has thousands of. Values stand in

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import msgspec
 from starlette.responses import Response
 
-from quadloom.asking.audit.report import DefectGroup, PageFindings, audit, pages_of
+from quadloom.asking.audit.across_pages import audited_pages
+from quadloom.asking.audit.report import DefectGroup, PageFindings, audit
 from quadloom.checks.codes import CodeEntry, codes
 from quadloom.model.finding import WEIGHT, Finding, FindingRecord, reported
 from quadloom.web.server.errors import HttpError
@@ -111,7 +112,7 @@ def _filters(request: WebRequest) -> dict[str, str]:
 
 def _matching(request: WebRequest, filters: dict[str, str]) -> Iterator[PageFindings]:
     site = filters.get("site", "")
-    for page in pages_of(request.warehouse.stores.catalog, (site,) if site else ()):
+    for page in audited_pages(request.warehouse.stores, (site,) if site else ()):
         wanted = tuple(finding for finding in page.findings if _fits(finding, filters))
         yield PageFindings(page.row, wanted)
 

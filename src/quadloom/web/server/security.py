@@ -198,7 +198,7 @@ def _same_origin(request: Request, host: str) -> bool:
 
 def _announced(request: Request) -> int:
     length = request.headers.get("content-length", "0")
-    return int(length) if length.isdigit() and len(length) < 19 else 0
+    return int(length) if length.isascii() and length.isdigit() and len(length) < 19 else 0
 
 
 def _with_headers(send: Send) -> Send:

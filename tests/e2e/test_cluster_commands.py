@@ -94,8 +94,8 @@ def test_all_commands(cluster: Cluster, tmp_path: Path, capfd: pytest.CaptureFix
     cluster.wait("no worker", lambda: not cluster.owners())
     assert json.loads(does("status"))["running"] is False
     for arguments in (
-        ("rebuild",), ("rebuild", "--workers", "2"), ("stats", "--recount", "--workers", "2"), ("import", str(warc)), ("prune",), ("fetch",), ("detect",), ("transform",),
-        ("index",), ("extract",), ("crawl", page), ("verify",),
+        ("rebuild",), ("rebuild", "--workers", "2"), ("stats", "--recount", "--workers", "2"), ("import", str(warc)),
+        ("prune",), ("fetch",), ("detect",), ("transform",), ("index",), ("extract",), ("crawl", page), ("verify",),
     ):  # fmt: skip
         does(*arguments)
     assert json.loads(does("stats"))["classes"][0] == stats["classes"][0], "a rebuild counts the same"

@@ -13,6 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 import zstandard
+from xxhash import xxh3_128_digest
 
 from quadloom.asking.statistics import Statistics
 from quadloom.ingest.failpoints import Failpoints
@@ -59,7 +60,9 @@ class ParallelRebuild:
         if self._text is not None and not resume:
             discard_spool(self._text)
         self._files = sorted(self._plan.expected)
-        job = BulkJob("rebuild", str(stores.path.absolute()), settings)
+        # A resumed job must be about the same pages, with the same links.
+        chosen = encode((sorted(self._plan.expected.items()), settings.crawl.strategies))
+        job = BulkJob("rebuild", str(stores.path.absolute()), settings, xxh3_128_digest(chosen))
         self._results = TaskFolder(stores.path / FOLDER, job, self._files, resume=resume)
         self.statistics = Statistics()
 
@@ -88,9 +91,10 @@ class ParallelRebuild:
         """Where the texts of `rest` go."""
         return _text_writer(self._settings, "rest")
 
-    def fill_text(self) -> None:
-        """Fill the indexes of text by shard. All texts have been written."""
-        if self._text is not None:
+    def fill_text(self, rest: TextWriter) -> None:
+        """Fill the indexes of text by shard. All texts have been written, those of `rest` too."""
+        if isinstance(rest, TextSpool):
+            rest.done()
             for _ in self._results.run(self._runner, [f"{_TEXT}{group:02d}" for group in range(GROUPS)]):
                 pass
 

@@ -35,6 +35,7 @@ from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.protocols.text import TextWriter
 from quadloom.stores.stores import Stores
+from quadloom.version import __version__
 
 FOLDER = "rebuild.tasks"
 _TEXT = "text-of-group-"
@@ -60,8 +61,8 @@ class ParallelRebuild:
         if self._text is not None and not resume:
             discard_spool(self._text)
         self._files = sorted(self._plan.expected)
-        # A resumed job must be about the same pages, with the same links.
-        chosen = encode((sorted(self._plan.expected.items()), settings.crawl.strategies))
+        # A resumed job must be about the same pages, with the same links, by the same version.
+        chosen = encode((sorted(self._plan.expected.items()), settings.crawl.strategies, __version__))
         job = BulkJob("rebuild", str(stores.path.absolute()), settings, xxh3_128_digest(chosen))
         self._results = TaskFolder(stores.path / FOLDER, job, self._files, resume=resume)
         self.statistics = Statistics()

@@ -33,7 +33,7 @@ _FRONTS = 65_536  # URLs in memory at most, about 30 MB
 _LOAD = 256  # hosts loaded at a time
 # URLs that are read ahead for a host just loaded. If there are more hosts than fit into memory, each gives one URL and
 # makes room for another; sixteen of each would be most of the cost of a lease.
-_FIRST_FRONT = 4
+_FIRST_FRONT = 2
 
 
 class Lease:

@@ -22,6 +22,7 @@ from quadloom.stores.frontier.tables import (
     HostColumns,
     ScopedUrl,
     SettledRow,
+    UrlRank,
     UrlRow,
     qualified,
 )
@@ -211,6 +212,15 @@ class PostgresUrls:
             f"SELECT {URL_COLUMNS} FROM {PAIRS} JOIN url ON host_id = w.h AND fingerprint = w.f", columns("qq", pairs)
         )
         return {row[1]: UrlRow(*row) for row in rows}
+
+    def ranks(self, pairs: Sequence[tuple[int, int]]) -> dict[int, UrlRank]:
+        """Read from the index alone, which has these two columns besides its key: the rows of a page's links are in as
+        many blocks of the table, and those of a large one are not in memory."""
+        rows = self._database.execute(
+            f"SELECT fingerprint, priority, depth FROM {PAIRS} JOIN url ON host_id = w.h AND fingerprint = w.f",
+            columns("qq", pairs),
+        )
+        return {row[0]: UrlRank(*row[1:]) for row in rows}
 
     def insert(self, found: Sequence[tuple[UrlRow, Discovery]]) -> None:
         if found:

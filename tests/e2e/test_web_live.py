@@ -24,6 +24,8 @@ PAGES = (
     "/sparql",
     "/monitor",
     "/inspect",
+    "/findings",
+    "/findings/bad-price",
     "/sites",
     "/vocabularies",
     "/types",

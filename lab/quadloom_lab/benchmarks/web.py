@@ -9,10 +9,12 @@ crawl alone, the crawl with the clients, the crawl alone again.
 
 Clients keep their connections and ask one question after the other, without pauses; their first seconds are not
 counted. The words they search for are taken from titles in the index, several hundred different ones, so that no cache
-can answer most of them. With --silent, an attacker at another address keeps so many connections open, or tries to, and
-sends nothing on them. Printed are p50 and p99 by kind of question, refusals by status, the server's CPU per answer
-(its query processes included, the crawl excluded) and the crawl's requests per second in each period. Compare CPU
-between machines or days; waiting times also depend on how busy the machine was.
+can answer most of them. With --silent, a further period follows in which an attacker at another address keeps so many
+connections open, or tries to, and sends nothing on them.
+
+Printed are p50 and p99 by kind of question, refusals by status, the server's CPU per answer (its query processes
+included, the crawl excluded) and the crawl's requests per second in each period. Compare CPU between machines or days;
+waiting times also depend on how busy the machine was.
 """
 
 from __future__ import annotations
@@ -46,6 +48,7 @@ QUESTIONS = {
     "sparql words": "/sparql?query=" + quote('SELECT ?p { ?p ql:matches "') + "{word}" + quote('" } LIMIT 10'),
 }
 WARM_SECONDS = 4.0
+ATTACK_SECONDS = 20.0
 ATTACKER = "127.0.0.2"  # the server counts connections by address
 _TITLE_WORD = re.compile(r"[a-z]{4,}")
 
@@ -230,20 +233,27 @@ def measure(server: int, port: int, web: FakeWebServer | None, given: argparse.N
             time.sleep(given.seconds)
     before = cpu_seconds(server, crawler)
     with pace.measured(rates, "with clients"):
-        load = asyncio.run(press(port, given.clients, given.seconds, kinds, words, given.silent))
+        load = asyncio.run(press(port, given.clients, given.seconds, kinds, words))
     spent = cpu_seconds(server, crawler) - before
+    attacked = Load()
+    if given.silent:
+        with pace.measured(rates, "under attack"):
+            seconds = min(given.seconds, ATTACK_SECONDS)
+            attacked = asyncio.run(press(port, given.clients, seconds, kinds, words, given.silent))
     if web is not None:
         with pace.measured(rates, "alone again"):
             time.sleep(given.seconds)
     return {
         "clients": given.clients,
-        "silent_connections": given.silent,
         "seconds": given.seconds,
         "different_words": len(words),
         "answers_per_second": round(load.answers / given.seconds, 1),
         "server_cpu_ms_per_answer": round(1000 * spent / max(1, load.answers), 2),
         "refused": dict(load.refused),
         "by_kind": load.figures(),
+        "silent_connections": given.silent,
+        "refused_under_attack": dict(attacked.refused),
+        "by_kind_under_attack": attacked.figures(),
         "crawl_requests_per_second": rates,
     }
 

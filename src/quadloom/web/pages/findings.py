@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from quadloom.asking.audit.across_pages import audited_pages
 from quadloom.asking.audit.report import DefectGroup, PageFindings, audit
+from quadloom.asking.sparql.result_formats import without_formulas
 from quadloom.checks.codes import CodeEntry, codes
 from quadloom.model.finding import WEIGHT, Finding, FindingRecord, reported
 from quadloom.web.server.errors import HttpError
@@ -81,7 +82,7 @@ def findings_csv(request: WebRequest) -> Response:
         for finding in page.findings:
             if lines < _MOST_CSV:
                 record = reported(finding, page.row.href)
-                writer.writerow([_cell(getattr(record, name)) for name in names])
+                writer.writerow([without_formulas(str(getattr(record, name))) for name in names])
             lines += 1
     return Response(
         text.getvalue(),
@@ -126,9 +127,3 @@ def _fits(finding: Finding, filters: dict[str, str]) -> bool:
 
 def _ordered(counts: dict[str, int]) -> dict[str, int]:
     return dict(sorted(((name, count) for name, count in counts.items() if count), key=lambda one: (-one[1], one[0])))
-
-
-def _cell(value: object) -> str:
-    """A value that a spreadsheet takes as text, not as a formula."""
-    text = str(value)
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@") and not text[1:].isdigit() else text

@@ -1,7 +1,7 @@
 """A crawl without an end, for half an hour, while one request of a hundred fails and its processes are killed: memory,
 open files and threads stay flat.
 
-`QUADLOOM_SOAK_MINUTES=2` tries it. In less than a quarter of an hour caches are still filling, so memory is only printed.
+`QUADLOOM_SOAK_MINUTES=2` tries it. Within the first quarter of an hour caches still fill, so memory is only printed.
 """
 
 from __future__ import annotations

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from test_topic import DELAY, TopicServer, topic_server
 
+from quadloom.ingest.traps.filter import read_traps
 from quadloom.model.outcome import READ_OUTCOMES
 from quadloom.settings import CrawlSettings, FreshnessSettings, GuardSettings, PolitenessSettings, Settings
 from quadloom.topical.site_search import SEARCHED
@@ -103,3 +108,46 @@ def test_a_crawl_without_an_end_asks_within_the_share_of_topics(tmp_path: Path) 
                 if settlement.visit.href in hidden:
                     running.stop()
             assert read(warehouse) & hidden
+
+
+class _TrapSite(BaseHTTPRequestHandler):
+    """Its search shows a hidden page, and the same pages with a new session for every query."""
+
+    asked: list[str] = []
+
+    def log_message(self, format: str, *arguments: object) -> None: ...
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        path, _, query = self.path.partition("?")
+        words = parse_qs(query).get("q", [""])[0]
+        body = "<title>Lighthouse keepers</title><form action='/find' role=search><input name=q type=search></form>"
+        if path == "/find" and words in ("lighthouse", "keepers", "hidden"):
+            sessions = (f"/page{n};jsessionid={abs(hash((words, n))):032x}" for n in range(12))
+            body += "".join(f"<li><a href='{url}'>Hidden {words} page</a> text</li>" for url in ("/hidden", *sessions))
+        elif path == "/":
+            body += "<p>All about lighthouse keepers and lighthouse lamps.</p>"
+        status = 200 if path in ("/", "/find", "/hidden") or path.startswith("/page") else 404
+        data = body.encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+
+def test_results_go_through_the_filter_of_traps(tmp_path: Path) -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _TrapSite)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        polite = replace(settings(20), politeness=PolitenessSettings(delay=0.0, ip_delay=0.0, retries=0))
+        with Warehouse.open(tmp_path, settings=polite) as warehouse:
+            for _ in warehouse.crawl([f"http://127.0.0.1:{server.server_address[1]}/"]):
+                pass
+            traps = read_traps(warehouse.stores.catalog)
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert "/hidden" in _TrapSite.asked
+    assert not [path for path in _TrapSite.asked if "jsessionid" in path]
+    assert ["session id" in trap.reason for trap in traps] == [True]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -13,7 +15,7 @@ from urllib.parse import quote
 
 import pytest
 
-from e2e.live_site import Live, live_site
+from e2e.live_site import Live, free_port, live_site
 from quadloom.crawl.control import ask
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -331,3 +333,22 @@ def test_print_shows_the_content_and_nothing_to_click(live: Live, browser: objec
     page.emulate_media(media="print")
     assert page.locator(".hits h3").first.is_visible()
     assert not page.locator("nav").first.is_visible() and not page.locator("form").first.is_visible()
+
+
+def test_files_in_the_working_directory_are_not_run(tmp_path: Path) -> None:
+    (tmp_path / "xml.py").write_text("open('was-run', 'w')")
+    (tmp_path / "quadloom.toml").write_text(f"[web]\nport = {free_port()}\n[crawl]\ncontact = 'test@example.org'\n")
+    command = [sys.executable, "-P", "-m", "quadloom.cli", "-w", "data", "serve", "--crawl", "http://127.0.0.1:9/"]
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log)
+        try:
+            deadline = time.monotonic() + 60.0
+            while time.monotonic() < deadline and process.poll() is None and not (tmp_path / "was-run").exists():
+                if (tmp_path / "data" / "quadloom.db").exists():
+                    break
+                time.sleep(0.05)
+        finally:
+            process.terminate()
+            process.wait(60)
+    assert (tmp_path / "data" / "quadloom.db").exists(), (tmp_path / "log").read_text()
+    assert not (tmp_path / "was-run").exists()

@@ -65,7 +65,7 @@ def link(url: str, depth: int = 1, kind: LinkKind = "plain", priority: int = 3, 
 
 class SimulatedCrawl:
     """`step`: simulated seconds from one look at the frontier to the next. `rate_of`: changes per second of a URL, if
-    the schedule is to know them and not to learn them."""
+    the schedule is to know them and not to learn them. `places`: hosts in memory."""
 
     def __init__(
         self,
@@ -76,6 +76,7 @@ class SimulatedCrawl:
         step: float = 0.1,
         ranker: PageRanker | None = None,
         rate_of: Callable[[str], float] | None = None,
+        places: int = 2048,
     ) -> None:
         self._rate_of = rate_of
         self._settings = settings
@@ -84,7 +85,7 @@ class SimulatedCrawl:
         self.database = SqliteDatabase.open(folder / "q.db", SCHEMA)
         self.catalog = SqliteCatalog(self.database)
         policy = msgspec.structs.replace(FrontierPolicy.from_settings(settings), delay=0.0, ip_delay=0.0, per_site=64)
-        self.frontier = SqliteFrontier(self.database, policy, now=START)
+        self.frontier = SqliteFrontier(self.database, policy, now=START, capacity=places)
         self.scheduler = RefreshScheduler(self.catalog, self.frontier, settings, ranker=ranker)
         self.outbox = SqliteOutbox(self.database)
         self.notifier = ChangeNotifier(self.catalog, self.outbox, MemoryQuads())

@@ -49,7 +49,7 @@ def test_the_chart_has_a_line_and_a_band_for_each_strategy() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", range(6))
 def test_webs_with_other_letters_engines_and_paging_are_harvested_as_well(seed: int) -> None:
     world = World(seed, "foreign")
     ours, links = world.run("adaptive", 700), world.run("best-first", 700)

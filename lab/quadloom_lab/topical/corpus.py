@@ -48,8 +48,19 @@ _ONSETS = [
 _VOWELS = ["a", "e", "i", "o", "u", "ai", "ea", "ou"]
 _CODAS = ["", "", "", "n", "r", "s", "l", "t", "m", "nd", "rk", "st"]
 _LATIN = "abcdefghijklmnoprstuvwz"
-SCRIPTS = ("абцдефгхийклмнопрстувжз", "αβγδεφζηιθκλμνοπρψτυωξχ", "აბცდეფგჰიჯკლმნოპრსტუვწზ")
-"""Letters that take the place of Latin ones: Cyrillic, Greek, Georgian (which has no capitals)."""
+SCRIPTS = (
+    "абцдефгхийклмнопрстувжз",
+    "αβγδεφζηιθκλμνοπρστυωξχ",
+    "აბცდეფგჰიჯკლმნოპრსტუვწზ",
+    "אבגדהוזחיטכלמנספקרשתעצצ",
+    "ابتدثفغحيجكلمنوهرسشطضظز",
+    "abçdefğhıjklmnöprştuvyz",
+)
+"""Letters that take the place of Latin ones: Cyrillic, Greek, Georgian (which has no capitals), Hebrew, Arabic, and
+Latin with the letters of Turkish."""
+_FINALS = str.maketrans("σכמנפצ", "ςךםןףץ")  # letters that have another form at the end of a word
+_ACCENTED = {"α": "ά", "ε": "έ", "η": "ή", "ι": "ί", "ο": "ό", "υ": "ύ", "ω": "ώ"}
+_UNACCENTED = str.maketrans("άέήίόύώ", "αεηιουω")
 COMMON_WORDS = 2500
 CATEGORIES = 6
 SIBLINGS = 5
@@ -127,7 +138,10 @@ class Corpus:
         if random.random() < 0.5:
             title.append(random.choice(self.category_words[chosen.category]))
         random.shuffle(title)
-        return CorpusText(" ".join(title).capitalize(), tuple(words), topic, random.randrange(3000))
+        written = " ".join(title).capitalize()
+        if self._letters and random.random() < 0.25:
+            written = written.translate(_UNACCENTED).upper()  # capitals have no accents in Greek
+        return CorpusText(written, tuple(words), topic, random.randrange(3000))
 
     def _draw(self, common: str, category: int, own: list[str], random: Random) -> str:
         urn = random.random()
@@ -148,7 +162,16 @@ class Corpus:
             word = "".join(
                 random.choice(_ONSETS) + random.choice(_VOWELS) + random.choice(_CODAS) for _ in range(syllables)
             )
-            word = word.translate(self._letters)
+            if self._letters:
+                word = _spelled(word.translate(self._letters))
             if word not in self._taken:
                 self._taken.add(word)
                 return word
+
+
+def _spelled(word: str) -> str:
+    """With the accent and the last letter of Greek, and the last letter of Hebrew."""
+    vowel = next((at for at, letter in enumerate(word) if letter in _ACCENTED), None)
+    if vowel is not None:
+        word = word[:vowel] + _ACCENTED[word[vowel]] + word[vowel + 1 :]
+    return word[:-1] + word[-1].translate(_FINALS)

@@ -21,6 +21,7 @@ _SHOWN = (
     ("startDate", "startDate"),
 )
 """What the visible page must show, and the property of the main item through which it is reached."""
+_THROUGH = {"price": "offers", "ratingValue": "aggregateRating"}
 _RATINGS = {
     f"<{space}schema.org/{name}>": name
     for space in ("http://", "https://")
@@ -155,7 +156,9 @@ def _contradictions(mains: list[Item], items: Items) -> list[Problem]:
 
 def _single(item: Item, name: str, items: Items) -> tuple[str, Item, str] | None:
     """The only value of a property: of the item, or of its offer or rating."""
-    through = {"price": "offers", "ratingValue": "aggregateRating"}.get(name)
+    through = _THROUGH.get(name)
+    if (through or name) not in item.names:
+        return None
     holders = [item]
     if through:
         holders = [other for value in item.values(through) if (other := items.by_subject.get(value)) is not None]

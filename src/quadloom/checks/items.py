@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple, Protocol
 
 from quadloom.checks.vocabulary import ItemKind, Vocabulary
@@ -42,7 +43,7 @@ class Item:
 
     def values(self, name: str) -> list[str]:
         """Values of schema.org's property of this name."""
-        terms = (f"{_HTTP}{name}>", f"{_HTTPS}{name}>")
+        terms = _terms(name)
         return [value for predicate, value, _ in self.stated if predicate in terms]
 
     def texts(self, name: str) -> list[str]:
@@ -69,6 +70,11 @@ class Item:
 
 _UNKNOWN = ItemKind()
 _HTTP, _HTTPS = "<http://schema.org/", "<https://schema.org/"
+
+
+@lru_cache(maxsize=512)
+def _terms(name: str) -> tuple[str, str]:
+    return f"{_HTTP}{name}>", f"{_HTTPS}{name}>"
 
 
 class Problem(NamedTuple):

@@ -7,6 +7,8 @@ import re
 from quadloom.checks.values import is_date, is_number
 from quadloom.syntaxes.registry import Context
 
+_HEAD = 64  # characters that tell one script from another
+_MOST_TRIES = 20
 _LEAST = 40  # characters; a page with less is made by scripts
 _MONTHS = (
     ("jan",), ("feb", "fév"), ("mar", "mär"), ("apr", "avr"), ("may", "mai", "mag"), ("jun", "jui", "giu"),
@@ -14,6 +16,7 @@ _MONTHS = (
     ("dec", "dez", "déc", "dic"),
 )  # fmt: skip
 _BETWEEN_THOUSANDS = "[ .,'’\u00a0\u202f]?"
+_GOES_ON = re.compile(r"[.,]?\d")
 _WORD = re.compile(r"\w{3,}")
 
 
@@ -75,7 +78,7 @@ class VisiblePage:
         """Whether a number is there in any notation: 1299.5 is also `1,299.50`, `1.299,50` and `1 299 50`. What is not
         a number counts as shown: it is another defect."""
         joined = self._all_text()
-        if not joined or not is_number(text):
+        if not joined or not is_number(text) or _stands_alone(text, joined):
             return True
         whole, cents = divmod(round(abs(float(text)) * 100), 100)
         groups = f"{whole:,}".split(",")
@@ -105,6 +108,8 @@ class VisiblePage:
             return True
         if str(day) not in joined:
             return False
+        if text[:4] in joined and _has_number(joined, day):
+            return True  # as in most dates; to separate the elements costs more than all other comparisons
         page = self._separate()
         if not _has_number(page, day):
             return False
@@ -118,11 +123,34 @@ def _without(text: str, parts: list[str]) -> str:
     kept = []
     start = 0
     for part in parts:
-        at = text.find(part, start) if part else -1
+        at = _place(part, text, start) if part else -1
         if at >= 0:
             kept.append(text[start:at])
             start = at + len(part)
     return " ".join((*kept, text[start:])) if kept else text
+
+
+def _place(part: str, text: str, start: int) -> int:
+    """As `text.find`, which prepares itself for long parts; their beginning is found in a third of the time."""
+    head = part[:_HEAD]
+    at = text.find(head, start)
+    tries = 0
+    while at >= 0 and not text.startswith(part, at):
+        tries += 1
+        if tries > _MOST_TRIES:  # a page can repeat the beginning as often as it likes
+            return text.find(part, at)
+        at = text.find(head, at + 1)
+    return at
+
+
+def _stands_alone(number: str, page: str) -> bool:
+    """Whether a number is written in just this way, not as part of a longer one."""
+    at = page.find(number)
+    while at >= 0:
+        if not _follows_digit(page, at) and not _GOES_ON.match(page, at + len(number)):
+            return True
+        at = page.find(number, at + 1)
+    return False
 
 
 def _has_number(page: str, number: int) -> bool:

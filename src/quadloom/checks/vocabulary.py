@@ -151,6 +151,8 @@ class Vocabulary:
                 enumerations.add(kind)
             else:
                 things.add(kind)
+        members = self._members_of(enumerations)
+        is_text = "Text" in data and not members  # a text may be the address of a member
         return PropertyTerm(
             name,
             frozenset(domains),
@@ -158,9 +160,9 @@ class Vocabulary:
             frozenset(data),
             frozenset(things),
             frozenset(enumerations),
-            self._members_of(enumerations),
+            members,
             newer,
-            "Text" in data and not newer and name not in SPECIAL and name not in MARKED,
+            is_text and not newer and name not in SPECIAL and name not in MARKED,
             _rule(name, data, things),
             # `5 km` and `270 calories` are how schema.org writes quantities.
             not data and bool(things) and not any("Quantity" in self.ancestors(kind) for kind in things),
@@ -231,7 +233,12 @@ class Vocabulary:
         return known
 
     def nearest_types(self, name: str) -> list[str]:
-        return _nearest(name, self.types)
+        key = f"{name} type"
+        near = self._nearest.get(key)
+        if near is None:
+            near = _nearest(name, self.types)
+            _remember(self._nearest, key, near)
+        return near
 
     def nearest_properties(self, name: str, types: tuple[str, ...]) -> list[str]:
         """Real names like this one, first among those that the types have."""
@@ -263,7 +270,12 @@ class Vocabulary:
         return known
 
     def nearest_members(self, name: str, of: PropertyTerm) -> list[str]:
-        return _nearest(name, dict.fromkeys(sorted(of.members)))
+        key = f"{name} member {of.name}"
+        near = self._nearest.get(key)
+        if near is None:
+            near = _nearest(name, dict.fromkeys(sorted(of.members)))
+            _remember(self._nearest, key, near)
+        return near
 
 
 def _nearest(name: str, names: dict[str, object] | dict[str, PropertyTerm] | dict[str, tuple[str, ...]]) -> list[str]:

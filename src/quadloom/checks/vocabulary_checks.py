@@ -41,10 +41,11 @@ def vocabulary_problems(
     Sets the items' kinds. `base` is the page's address. Without `all_remarks`, a remark about a property of a type is
     made once for the page.
     """
-    for item in items.by_subject.values():
+    described = [item for item in items.by_subject.values() if item.stated or item.types]
+    for item in described:
         item.kind = tables.kind(tuple(item.types))
     check = _Check(items, tables, base, all_remarks)
-    for item in items.by_subject.values():
+    for item in described:
         check.item(item)
         if len(check.problems) >= _MAX_PROBLEMS:
             break

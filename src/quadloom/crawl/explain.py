@@ -19,7 +19,7 @@ from quadloom.refresh.state import Schedule
 from quadloom.scheduling.facts import schedule_facts
 from quadloom.scheduling.planner import Planner
 from quadloom.scheduling.scope import KEPT_DEPTH
-from quadloom.scheduling.suspects import DATA_KINDS, SuspectModel
+from quadloom.scheduling.suspects import DATA_KINDS
 from quadloom.settings import Settings
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import Explanation, Frontier, HostRow, ScopeRules
@@ -68,7 +68,7 @@ def why(
     state = explanation.state if explanation is not None else "unknown"
     reasons += [Reason("frontier", *line) for line in (explanation.lines if explanation is not None else ())]
     if explanation is not None:
-        reasons += _discovery_reasons(url, explanation, catalog, schedule.suspects)
+        reasons += _discovery_reasons(url, explanation, catalog, schedule)
     if row is not None:
         reasons += _page_reasons(row)
         reasons += _schedule_reasons(row, schedule.planner)
@@ -103,11 +103,15 @@ def _robots_reasons(host: HostRow | None, url: Url, settings: Settings) -> list[
     return [age, Reason("robots", "verdict", "disallowed", f"Disallow: {rule.pattern}")]
 
 
-def _discovery_reasons(url: Url, found: Explanation, catalog: Catalog, suspects: SuspectModel) -> list[Reason]:
-    """Where the URL was first found, and how likely it is structured data."""
+def _discovery_reasons(url: Url, found: Explanation, catalog: Catalog, schedule: Schedule) -> list[Reason]:
+    """Where the URL was first found, how likely it is structured data, and its share of a crawl without an end."""
     source = catalog.page(found.via) if found.via else None
     from_data = source is not None and source.kind in DATA_KINDS
-    suspicion = suspects.suspicion(url.href, url.site, found.kind, from_data)
+    suspicion = schedule.suspects.suspicion(url.href, url.site, found.kind, from_data)
+    is_suspect = suspicion.probability > 0.5
+    share = schedule.shares.suspects if is_suspect else schedule.shares.pages
+    setting = "suspect_share" if is_suspect else "discovery_share"
+    off = "no first reads by a crawl without an end, but of seeds" if not share else "of a crawl without an end"
     witnesses = ", ".join(f"{name} {probability:.2g}" for name, probability in suspicion.witnesses)
     return [
         Reason(
@@ -122,6 +126,7 @@ def _discovery_reasons(url: Url, found: Explanation, catalog: Catalog, suspects:
             f"{suspicion.probability:.2g}",
             f"above 0.5 it is first read in σ_X's share, for structured data: {witnesses}, learned from first reads",
         ),
+        Reason("discovery", "share of first reads", f"{share:g}", f"{off}; freshness.{setting}"),
     ]
 
 

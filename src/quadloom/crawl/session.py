@@ -34,7 +34,9 @@ from quadloom.fetching.process import FetchProcess
 from quadloom.fetching.unit import FetchUnitFactory
 from quadloom.ingest.inbox import Inbox
 from quadloom.ingest.ingest import Ingest
+from quadloom.ingest.traps.filter import TrapFilter
 from quadloom.model.event import Event, EventKind
+from quadloom.model.link import Discovery
 from quadloom.model.outcome import PageRow, Settlement
 from quadloom.model.phase import ALL_PHASES
 from quadloom.model.wire import Value
@@ -183,8 +185,9 @@ class CrawlSession:
         # Only a crawl on one machine serves topics and asks sites' searches: a round asks any host, and a worker of
         # many owns some of them.
         self._topics: TopicRounds | None = None
+        self._leaves_searches = bool(stores.shards is not None and settings.crawl.site_search)
         if phases == ALL_PHASES and stores.shards is None:
-            access = _BackgroundAccess(self._crawl, self._scheduler, stores, self.call)
+            access = _BackgroundAccess(self._crawl, self._scheduler, self._ingest.traps, stores, self.call)
             if forever:
                 from quadloom.topical.watched import TopicRounds
 
@@ -219,6 +222,12 @@ class CrawlSession:
                 "notice",
                 f"{clamped} hosts were to rest for longer than any rule allows; the clock of this machine was probably"
                 " ahead. They rest for the longest time that the rules allow.",
+            )
+        if self._leaves_searches:
+            self._notice(
+                "notice",
+                "crawl.site_search needs a crawl on one machine, so workers do not ask the searches of sites."
+                " `quadloom topic` on a warehouse of its own finds pages without links, and `seeds add` queues them.",
             )
         # Who fetches is the crawl to most commands; the others can be stopped and asked how they are.
         process = "" if "fetch" in self.phases else str(os.getpid())
@@ -360,11 +369,13 @@ class _BackgroundAccess:
         self,
         crawl: Crawl,
         scheduler: RefreshScheduler,
+        traps: TrapFilter,
         stores: Stores,
         call: Callable[[Callable[[], object]], object],
     ) -> None:
         self._crawl = crawl
         self._scheduler = scheduler
+        self._traps = traps
         self._catalog = stores.catalog
         self.call = call
 
@@ -372,6 +383,9 @@ class _BackgroundAccess:
         from quadloom.topical.topic import as_known
 
         self._crawl.take(as_known(fetched.visit, self._catalog), fetched.result, fetched.pace)
+
+    def admit(self, found: Sequence[Discovery]) -> Sequence[Discovery]:
+        return self._scheduler.predictor.prioritize(self._traps.admit(found), from_data=False)
 
     def charge(self, requests: int) -> None:
         self._crawl.charge(requests)

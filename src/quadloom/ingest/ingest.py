@@ -107,11 +107,11 @@ class Ingest:
         self._extraction = LinkExtraction(stores.archive, self._backlog, self._reindexing, self._link_queries)
         self._left = LeftWork(stores.archive, self._backlog, self._reindexing, self._extraction, notice)
         self._sources = PageSources(stores, settings)
-        traps = TrapFilter(stores.catalog, lambda text: self.inbox.event("trap", text))
+        self.traps = TrapFilter(stores.catalog, lambda text: self.inbox.event("trap", text))
         self._writer = BatchWriter(
             stores,
             settings,
-            (traps, *hooks),
+            (self.traps, *hooks),
             self._jobs,
             self._reindexing,
             self._backlog,

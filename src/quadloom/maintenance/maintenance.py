@@ -198,7 +198,7 @@ class Maintenance:
         with closing(SpooledLedger(stores.path)) as ledger, closing(refilled_quads(settings)) as quads:
             with closing(elsewhere.writer()) as text:
                 report = rebuild(stores, settings, quads, text, ledger, progress=batch_done, elsewhere=elsewhere)
-            elsewhere.fill_text()
+                elsewhere.fill_text(text)
             check_shards()  # before pages that were not found are removed from a server
             quads.written_elsewhere(PAGES, elsewhere.graphs())
             quads.finish()

@@ -26,7 +26,7 @@ from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.model.quads import Quads
 from quadloom.phases.descriptions import PAGES
 from quadloom.process.clock import unix_time
-from quadloom.settings import Settings
+from quadloom.settings import IndexSettings, Settings
 from quadloom.stores.backends import local_indexes, open_quads, open_text
 from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.stores.protocols.quads import QuadStore
@@ -34,8 +34,9 @@ from quadloom.stores.protocols.text import TextWriter
 from quadloom.stores.sqlite.lock import WarehouseLock
 from quadloom.stores.stores import INDEXES, Places, Stores, places_of
 
-_BATCH = 500
+_BATCH = 2000  # pages; each batch is a commit of both indexes, and large ones cost less for each page
 _BATCH_BYTES = 64 << 20
+_NEVER = 1e9  # seconds
 _LINKS = 20_000  # queued in one transaction
 _NAMED = 1000  # unreadable records that a report names; all are counted
 
@@ -128,6 +129,7 @@ def rebuild(
     fresh = msgspec.structs.replace(stores, quads=quads, text=text)
     recorder = LinkRecorder(stores.places.links)
     counted = Statistics()
+    settings = msgspec.structs.replace(settings, index=large_commits(settings.index))
     ingest = Ingest(fresh, settings, statistics=counted, ledger=ledger, links_of=recorder.append)
 
     def fallback(row: PageRow, description: bytes) -> IndexJob:
@@ -166,7 +168,6 @@ def rebuild(
     with suppress(StoreError):  # the old store is damaged, which may be why it is rebuilt
         quads.insert_new([Quads.of(graph, stores.quads.graph(graph)) for graph in other_graphs(stores.quads)])
     quads.flush()
-    quads.optimize()
     text.commit()
     if elsewhere is None:
         counted = Statistics.recounted(quads, stores.catalog)
@@ -215,6 +216,13 @@ def _take(ingest: Ingest, ledger: SpooledLedger, part: RebuiltFile) -> None:
         ingest.inbox.put(LinksFound(part.links[start : start + _LINKS]))
         ingest.step(0.0)
         ingest.settle([], now)
+
+
+def large_commits(settings: IndexSettings) -> IndexSettings:
+    """Nobody searches the new indexes yet, so that nothing is gained by early commits."""
+    return msgspec.structs.replace(
+        settings, text_commit_pages=max(settings.text_commit_pages, _BATCH), text_commit_seconds=_NEVER
+    )
 
 
 def other_graphs(quads: QuadStore) -> list[str]:

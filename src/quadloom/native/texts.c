@@ -1,11 +1,13 @@
 /* quadloom.native.texts: questions about whole texts that Python answers in several passes, here in one. See texts.pyi
- * for what it promises. The twins are in quadloom.syntaxes.charset, quadloom.syntaxes.guards and
- * quadloom.analysis.scripts. */
+ * for what it promises. The twins are in quadloom.syntaxes.charset and quadloom.analysis.scripts; those of
+ * what markup.c answers in quadloom.syntaxes.guards and quadloom.syntaxes.html.tree. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "markup.h"
 
 /* How many of the bytes are ASCII before the first that is not. */
 static size_t ascii_run(const unsigned char *text, size_t length) {
@@ -100,7 +102,7 @@ typedef struct {
     size_t length, room;
 } output;
 
-static int append(output *to, const void *bytes, size_t length) {
+static int make_room(output *to, size_t length) {
     if (length > to->room - to->length) {
         size_t room = 2 * to->room + length;
         char *larger = realloc(to->bytes, room);
@@ -111,13 +113,46 @@ static int append(output *to, const void *bytes, size_t length) {
         to->bytes = larger;
         to->room = room;
     }
+    return 0;
+}
+
+static int append(output *to, const void *bytes, size_t length) {
+    if (make_room(to, length) < 0) {
+        return -1;
+    }
     memcpy(to->bytes + to->length, bytes, length);
     to->length += length;
     return 0;
 }
 
+/* A run that was rewritten before, and where it stands in the output: the names of a text occur again and again. */
+typedef struct {
+    const unsigned char *run;
+    size_t length, start, end;
+    int changed;
+} known_run;
+#define KNOWN_RUNS 256
+
+static known_run *slot_of(known_run *known, const unsigned char *run, size_t length) {
+    uint32_t hash = 2166136261u;
+    for (size_t at = 0; at < length; at++) {
+        hash = (hash ^ run[at]) * 16777619u;
+    }
+    return &known[(hash ^ (hash >> 16)) % KNOWN_RUNS];
+}
+
 /* Appends a run of letters as `rewrite` spells it. 1 = it is spelled differently, -1 = an exception is set. */
-static int append_rewritten(output *to, const unsigned char *run, size_t length, PyObject *rewrite) {
+static int append_rewritten(output *to, known_run *known, const unsigned char *run, size_t length, PyObject *rewrite) {
+    known_run *slot = slot_of(known, run, length);
+    if (slot->run != NULL && slot->length == length && memcmp(slot->run, run, length) == 0) {
+        size_t size = slot->end - slot->start;
+        if (make_room(to, size) < 0) {
+            return -1;
+        }
+        memcpy(to->bytes + to->length, to->bytes + slot->start, size);
+        to->length += size;
+        return slot->changed;
+    }
     PyObject *old = PyUnicode_FromStringAndSize((const char *)run, (Py_ssize_t)length);
     PyObject *new = old != NULL ? PyObject_CallFunctionObjArgs(rewrite, old, NULL) : NULL;
     Py_ssize_t size = 0;
@@ -125,6 +160,7 @@ static int append_rewritten(output *to, const unsigned char *run, size_t length,
     int result = bytes == NULL || append(to, bytes, (size_t)size) < 0 ? -1 : 0;
     if (result == 0) {
         result = (size_t)size != length || memcmp(bytes, run, length) != 0;
+        *slot = (known_run){run, length, to->length - (size_t)size, to->length, result};
     }
     Py_XDECREF(new);
     Py_XDECREF(old);
@@ -155,6 +191,7 @@ static PyObject *with_runs_rewritten(PyObject *module, PyObject *arguments) {
         return Py_NewRef(original);
     }
     output to = {malloc(length + 64), 0, length + 64};
+    known_run known[KNOWN_RUNS] = {{0}};
     PyObject *result = NULL;
     int changed = 0;
     if (to.bytes == NULL) {
@@ -170,7 +207,7 @@ static PyObject *with_runs_rewritten(PyObject *module, PyObject *arguments) {
         if (append(&to, text + at, foreign ? plain : end - at) < 0) {
             goto done;
         }
-        int step = foreign ? append_rewritten(&to, text + at + plain, end - at - plain, rewrite) : 0;
+        int step = foreign ? append_rewritten(&to, known, text + at + plain, end - at - plain, rewrite) : 0;
         if (step < 0) {
             goto done;
         }
@@ -183,38 +220,9 @@ done:
     return result;
 }
 
-/* See `_tag_bounds` in quadloom.syntaxes.guards. */
-static PyObject *tag_bounds(PyObject *module, PyObject *body) {
-    (void)module;
-    char *text;
-    Py_ssize_t size;
-    if (PyBytes_AsStringAndSize(body, &text, &size) < 0) {
-        return NULL;
-    }
-    const char *end = text + size, *at = memchr(text, '<', (size_t)size);
-    Py_ssize_t depth = 0, deepest = 0, longest = 0;
-    while (at != NULL) {
-        const char *piece = at + 1;
-        at = memchr(piece, '<', (size_t)(end - piece));
-        size_t length = (size_t)((at != NULL ? at : end) - piece);
-        longest = (Py_ssize_t)length > longest ? (Py_ssize_t)length : longest;
-        char first = length > 0 ? *piece : ' ';
-        if (first == '/') {
-            depth--;
-        } else if (first != '!' && first != '?') {
-            const char *close = memchr(piece, '>', length);
-            size_t left = close != NULL ? length - (size_t)(close - piece) - 1 : 0;
-            if (close == NULL || close == piece || close[-1] != '/' || memchr(close + 1, '>', left) != NULL) {
-                depth++;
-                deepest = depth > deepest ? depth : deepest;
-            }
-        }
-    }
-    return Py_BuildValue("nn", deepest, longest);
-}
-
 static PyMethodDef methods[] = {
     {"is_utf8", is_utf8, METH_O, NULL},
+    {"is_tame", is_tame, METH_VARARGS, NULL},
     {"tag_bounds", tag_bounds, METH_O, NULL},
     {"with_runs_rewritten", with_runs_rewritten, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

@@ -6,6 +6,12 @@ from collections.abc import Callable
 def is_utf8(body: bytes, /) -> bool:
     """Whether `body.decode("utf-8")` would succeed; nothing is decoded."""
 
+def is_tame(
+    source: bytes, rules: dict[bytes, int], depth: int, attributes: int, formatting: int, roots: int, /
+) -> bool:
+    """Whether no tag of an HTML source goes too far: `_Reader` of `quadloom.syntaxes.html.tree` leaves it as it is.
+    False also for what is too unusual to tell, such as 600 different names of elements."""
+
 def tag_bounds(xml: bytes, /) -> tuple[int, int]:
     """How deep elements of XML without comments nest at most, and the most bytes between two `<`."""
 

@@ -435,7 +435,7 @@ class RefreshScheduler:
     @property
     def schedule(self) -> Schedule:
         """What the running crawl has learned, to read only."""
-        return Schedule(self.planner, self.predictor.suspects, self._data_weight)
+        return Schedule(self.planner, self.predictor.suspects, self._data_weight, self.shares)
 
 
 @lru_cache(maxsize=4096)

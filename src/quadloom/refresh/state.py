@@ -39,11 +39,13 @@ _SUMS = NamedValue("schedule:sums", _SavedSums)
 
 
 class Schedule(NamedTuple):
-    """What has been learned about all pages together, for explanations. `data_weight`: χ."""
+    """What has been learned about all pages together, and how the bandwidth is divided, for explanations.
+    `data_weight`: χ."""
 
     planner: Planner
     suspects: SuspectModel
     data_weight: float
+    shares: BandwidthShares
 
 
 class LoadedSchedule(NamedTuple):
@@ -109,4 +111,5 @@ def schedule_of(catalog: Catalog, settings: Settings) -> Schedule:
         Planner(settings.freshness, shares.refresh_bandwidth(), state),
         read_suspects(catalog),
         settings.freshness.chi,
+        shares,
     )

@@ -59,7 +59,7 @@ def schedule_facts(planner: Planner, row: PageRow) -> list[ScheduleFact]:
         fact(
             "stated rhythm",
             f"every {_span(schedule.rhythm)}, honesty {honesty:.2g}" if schedule.rhythm else "none",
-            "by the owner (changefreq, revisit-after, publication); honesty: how far visits to the site confirm it",
+            "by the owner (changefreq, revisit-after, ttl, publication); honesty: how far visits confirm it",
         ),
         fact("dates believed", ", ".join(trusted) or "none", "lower tenth of precision and recall ≥ 0.7"),
         fact(

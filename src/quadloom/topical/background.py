@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
+from quadloom.model.link import Discovery
 from quadloom.stores.protocols.frontier import Frontier, HostRow
 from quadloom.topical.polite_access import FetchedPage
 
@@ -27,6 +28,11 @@ class CrawlAccess(Protocol):
 
     def take(self, fetched: FetchedPage) -> None:
         """Settle a page that was fetched outside of the queue. Called in the thread that owns the stores."""
+        ...
+
+    def admit(self, found: Sequence[Discovery]) -> Sequence[Discovery]:
+        """What may enter the queue: no crawler traps; suspects of data are marked. Called in the thread that owns the
+        stores."""
         ...
 
     def charge(self, requests: int) -> None:

@@ -21,12 +21,11 @@ import scipy  # its parts load on first use: half a second that most commands ne
 from numpy.typing import NDArray
 from xxhash import xxh32_intdigest
 
+from quadloom.analysis.written_words import words_of
+
 Vector = NDArray[np.float64]
 BITS = 16  # 65,536 positions: collisions are rare with the few thousand words of the examples
 _SIZE = 1 << BITS
-_WORD = re.compile(r"[^\W_]+")
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_MAX_WORDS = 3000
 _FOLDS = 4
 _PRIOR = 0.15  # share of relevant documents among those assessed
 _UNTYPED = -1.0  # highest log-odds of a page without a wanted type
@@ -56,17 +55,6 @@ class Judge(Protocol):
     """A relevance model: `judge` returns the probability that a document is on the topic."""
 
     def judge(self, document: Example) -> float: ...
-
-
-def words_of(text: str) -> list[str]:
-    """Lower-case words; runs of Chinese, Japanese or Korean as pairs of characters."""
-    found: list[str] = []
-    for word in _WORD.findall(text.lower())[:_MAX_WORDS]:
-        if _CJK.search(word):
-            found += [word[at : at + 2] for at in range(max(1, len(word) - 1))]
-        elif len(word) > 1 and not word.isdigit():
-            found.append(word)
-    return found
 
 
 @lru_cache(maxsize=200_000)

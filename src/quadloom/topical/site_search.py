@@ -3,7 +3,8 @@
 A host gets its turn when its queue is empty or some dozens of its pages are read: its titles are then known, and their
 words are the first queries. A query is followed page by page while it shows URLs that the crawl does not know; the
 words of new results become queries, too. Several queries in a row without anything new end the round, at the latest
-`crawl.site_search` requests do. What is found is offered to the queue as any link, so scope and budgets hold.
+`crawl.site_search` requests do. What is found is offered to the queue as any link: scope, budgets and the filter of
+crawler traps hold.
 
 Rounds run in a thread of their own, as those of watched topics do (`watched`).
 """
@@ -155,6 +156,7 @@ class SiteSearches:
     ) -> None:
         self._stores = stores
         self._settings = settings
+        self._admit = crawl.admit
         self._scope = scope
         self._throttled = throttle
         self._notice = notice
@@ -257,7 +259,7 @@ class SiteSearches:
     def _offer(self, urls: Sequence[str]) -> int:
         """Queue what is unknown; returns how many."""
         found = [_discovery(href) for url in urls if (href := resolve(url)) is not None]
-        return self._background.ask(lambda: self._stores.frontier.add(found, self._clock()).new)
+        return self._background.ask(lambda: self._stores.frontier.add(self._admit(found), self._clock()).new)
 
 
 def _read_site(catalog: Catalog, host: str, not_before: float) -> tuple[list[str], str, SearchChannel | None]:

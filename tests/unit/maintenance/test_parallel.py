@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 import zlib
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from postgres_server import postgres
 from quadloom.asking.statistics import STATISTICS, Statistics
@@ -18,13 +24,15 @@ from quadloom.export.selection import Selection
 from quadloom.maintenance.bulk import BulkJob, Runner, TaskResult, in_processes
 from quadloom.maintenance.parallel import ranges
 from quadloom.maintenance.parallel.ranges import range_of, range_tasks
+from quadloom.maintenance.rebuild import RebuiltFile
 from quadloom.model.page import Page
 from quadloom.model.quads import Quads
+from quadloom.model.wire import encode as wire_encode
 from quadloom.settings import CrawlSettings, Settings, StoreSettings
 from quadloom.stores.archive.warc_record import encode, file_header
 from quadloom.stores.protocols.text import SearchRequest
 from quadloom.warehouse import Warehouse
-from servers import sparql_server
+from servers import Server, sparql_server
 
 PAGES = 40
 CRAWL = CrawlSettings(scope="any", strategies=["same-site"], workers=1)
@@ -64,6 +72,17 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
             yield warehouse
 
 
+def on_servers(folder: Path, sparql: Server, text: str = "postgresql:") -> StoreSettings:
+    return StoreSettings(
+        frontier=postgres().url(),
+        catalog="postgresql:",
+        quads=f"sparql+{sparql.url}",
+        text=text if text.endswith(":") else f"{text}://{folder}/text",
+        archive=f"warc://{folder}/archive",
+        archive_file_bytes=6_000,
+    )
+
+
 class Interrupted:
     """A runner that ends after some results, or never (0); `given` has the tasks of each job."""
 
@@ -78,6 +97,18 @@ class Interrupted:
             yield result
             if number == self._after:
                 raise KeyboardInterrupt
+
+
+def blind(runner: Runner) -> Runner:
+    """A runner that finds no page in the first file of the archive: its pages are read by their references."""
+
+    def run(job: BulkJob, tasks: Sequence[str]) -> Iterator[TaskResult]:
+        seen = list(tasks)
+        if seen[0].endswith(".warc.gz"):
+            yield TaskResult(seen.pop(0), zstandard.compress(wire_encode(RebuiltFile([]))))
+        yield from runner(job, seen)
+
+    return run
 
 
 def without_first_member(data: bytes) -> bytes:
@@ -158,16 +189,8 @@ def test_a_rebuild_of_local_indexes_cannot_be_cut(warehouse: Warehouse) -> None:
 @pytest.mark.parametrize("text", ["tantivy+shards", pytest.param("postgresql:", marks=pytest.mark.slow)])
 def test_a_rebuild_in_parallel_gives_the_same_and_is_resumed(tmp_path: Path, text: str) -> None:
     sparql = sparql_server()
-    stores = StoreSettings(
-        frontier=postgres().url(),
-        catalog="postgresql:",
-        quads=f"sparql+{sparql.url}",
-        text=text if text.endswith(":") else f"{text}://{tmp_path}/text",
-        archive=f"warc://{tmp_path}/archive",
-        archive_file_bytes=6_000,
-    )
     try:
-        with filled(tmp_path, stores) as warehouse:
+        with filled(tmp_path, on_servers(tmp_path, sparql, text)) as warehouse:
             held = warehouse.stores
             before = {url(number): held.quads.graph(url(number)) for number in range(PAGES)}
             counted = Statistics.saved(held.catalog)
@@ -176,9 +199,11 @@ def test_a_rebuild_in_parallel_gives_the_same_and_is_resumed(tmp_path: Path, tex
             held.text.remove([url(5)])
             held.text.commit()
             STATISTICS.put_encoded(held.catalog, Statistics().encode())
-            first, second = Interrupted(in_processes(2), 2), Interrupted(in_processes(2))
+            first, second = Interrupted(in_processes(2), 2), Interrupted(blind(in_processes(2)))
             with pytest.raises(KeyboardInterrupt):
                 warehouse.maintenance.rebuild(runner=first)
+            with pytest.raises(UsageError, match="other options"):
+                warehouse.maintenance.rebuild(runner=second, resume=True, links=False)
             seen: list[int] = []
             report = warehouse.maintenance.rebuild(runner=second, resume=True, progress=seen.append)
             assert report.pages == seen[-1] == PAGES and not report.unreadable_records
@@ -191,5 +216,37 @@ def test_a_rebuild_in_parallel_gives_the_same_and_is_resumed(tmp_path: Path, tex
             assert warehouse.maintenance.verify().ok
             assert held.frontier.stats(2000.0).queued == PAGES, "each has a link to an unknown page of its site"
             assert not list(tmp_path.glob("**/rebuild.*")), "nothing is left to resume"
+    finally:
+        sparql.stop()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_a_killed_rebuild_is_resumed(tmp_path: Path) -> None:
+    sparql = sparql_server()
+    stores = on_servers(tmp_path, sparql)
+    try:
+        with filled(tmp_path, stores) as warehouse:
+            before = {url(number): warehouse.stores.quads.graph(url(number)) for number in range(PAGES)}
+        config = tmp_path / "quadloom.toml"
+        lines = [f'{name} = "{getattr(stores, name)}"' for name in ("frontier", "catalog", "quads", "text", "archive")]
+        config.write_text("\n".join(("[stores]", *lines, "[cluster]", "lease = 70", "heartbeat = 2")), encoding="utf-8")
+        program = [sys.executable, "-m", "quadloom.cli", "-w", str(tmp_path / "warehouse"), "--config", str(config)]
+        killed = subprocess.Popen([*program, "rebuild", "--workers", "1"], start_new_session=True)
+        tasks = tmp_path / "warehouse" / "rebuild.tasks"
+        while len(list(tasks.glob("*.warc.gz"))) < 2:
+            assert killed.poll() is None, "the rebuild ended before it could be killed"
+            time.sleep(0.02)
+        os.killpg(killed.pid, signal.SIGKILL)
+        killed.wait()
+        resumed = subprocess.run(
+            [*program, "--json", "rebuild", "--resume"], capture_output=True, text=True, timeout=180
+        )
+        assert resumed.returncode == 0, resumed.stderr
+        assert json.loads(resumed.stdout)["pages"] == PAGES
+        assert not tasks.exists()
+        with Warehouse.open(tmp_path / "warehouse", settings=Settings(stores=stores)) as warehouse:
+            assert {graph: warehouse.stores.quads.graph(graph) for graph in before} == before
+            assert warehouse.maintenance.verify().ok
     finally:
         sparql.stop()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from quadloom.model.document import Transformed
 from quadloom.model.link import Discovery
 from quadloom.model.url import canonical, fingerprint, host_of
@@ -48,3 +50,27 @@ def test_a_page_states_its_own_rhythm() -> None:
     body = b'<meta name="Revisit-After" content="2 weeks"><a href="/other">x</a>'
     offered = found(url, transform(body, url=url, headers=(("content-type", "text/html"),)))
     assert {href: (item.rhythm, item.depth) for href, item in offered.items()} == {url: (14 * 86_400.0, 3)}
+
+
+@pytest.mark.parametrize(
+    ("stated", "expected"),
+    [
+        ("<ttl>30</ttl>", 1800.0),
+        ("<ttl>0</ttl>", None),
+        ("<ttl>soon</ttl>", None),
+        ("<sy:updatePeriod>daily</sy:updatePeriod>", 86_400.0),
+        (" <sy:updatePeriod> Daily </sy:updatePeriod><sy:updateFrequency>4</sy:updateFrequency><ttl>5</ttl>", 21_600.0),
+        ("<sy:updatePeriod>daily</sy:updatePeriod><sy:updateFrequency>0</sy:updateFrequency>", 86_400.0),
+        ("<sy:updatePeriod>daily</sy:updatePeriod><sy:updateFrequency>²</sy:updateFrequency>", 86_400.0),
+        ("<sy:updatePeriod>always</sy:updatePeriod>", None),
+        ("<item><ttl>30</ttl></item>", None),
+    ],
+)
+def test_a_feed_states_its_own_rhythm(stated: str, expected: float | None) -> None:
+    url = "http://a.example/feed"
+    name = 'xmlns:sy="http://purl.org/rss/1.0/modules/syndication/"'
+    rss = f'<rss version="2.0" {name}><channel><title>t</title>{stated}</channel></rss>'
+    atom = f'<feed xmlns="http://www.w3.org/2005/Atom" {name}><title>t</title>{stated}</feed>'
+    for body in (rss, atom) if "ttl" not in stated else (rss,):
+        offered = found(url, transform(body.encode(), url=url, headers=(("content-type", "application/xml"),)))
+        assert {href: item.rhythm for href, item in offered.items()} == ({url: expected} if expected else {})

@@ -176,3 +176,26 @@ def test_an_unused_share_goes_to_the_others_and_comes_back(tmp_path: Path) -> No
     crawl.run(60.0)
     assert shares_seen(part(crawl, since)) == pytest.approx((0.6, 0.1, 0.3), abs=0.05)
     crawl.close()
+
+
+def test_shares_hold_with_more_hosts_than_places_in_memory(tmp_path: Path) -> None:
+    """A broad crawl: 1,500 hosts of one page each wait for their first read, and memory has 64 places."""
+
+    def broad(url: str, now: float) -> Answer:
+        if url == SEED:
+            return Answer(links=tuple(f"http://h{n}.example/{n}{'.xml' if n % 2 else '.html'}" for n in range(1500)))
+        return Answer(version=int(now / 60.0), kind="xml" if url.endswith(".xml") else "html")
+
+    rules = settings(bandwidth=5.0, suspect_share=0.2, discovery_share=0.2)
+    crawl = SimulatedCrawl(tmp_path, rules, broad, step=0.2, places=64)
+    crawl.add([SEED])
+    crawl.run(80.0)
+    since = crawl.now
+    crawl.run(60.0)
+    assert shares_seen(part(crawl, since)) == pytest.approx((0.2, 0.2, 0.6), abs=0.05)
+    crawl.scheduler.change(SharesChange(suspect_share=0.0, discovery_share=0.0))
+    since = crawl.now
+    crawl.run(30.0)
+    log = part(crawl, since)
+    assert all(item.known for item in log) and len(log) == pytest.approx(150, rel=0.03)
+    crawl.close()

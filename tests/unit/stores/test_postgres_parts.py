@@ -159,6 +159,35 @@ def test_little_is_read_ahead_for_hosts_that_give_one_url(monkeypatch: pytest.Mo
     state.close()
 
 
+def test_links_that_are_known_are_found_without_the_table() -> None:
+    """A page's links are in as many blocks of the table, which are not in memory if it is large."""
+    state = PostgresState(Path())
+    frontier = state.open(POLICY, 0.0)
+    frontier.add([link for host in HOSTS for link in links(host, 30)], 0.0)
+    database = state._database
+    assert database is not None
+    database.write("VACUUM ANALYZE url")  # as autovacuum does
+    asked = database.execute("SELECT host_id, fingerprint FROM url LIMIT 40")
+    look = ExplainedLooks(database)
+    found = frontier_tables.PostgresUrls(look, None).ranks(asked)  # type: ignore[arg-type]
+    assert len(found) == 40
+    assert "Index Only Scan" in look.plan
+    assert sum(map(int, re.findall(r"Heap Fetches: (\d+)", look.plan))) == 0, look.plan
+    state.close()
+
+
+class ExplainedLooks:
+    """Notes the plan of a question."""
+
+    def __init__(self, database: PostgresDatabase) -> None:
+        self._database = database
+        self.plan = ""
+
+    def execute(self, statement: str, values: tuple[object, ...]) -> list[tuple[object, ...]]:
+        self.plan = "\n".join(row[0] for row in self._database.execute(f"EXPLAIN ANALYZE {statement}", values))
+        return self._database.execute(statement, values)
+
+
 def test_looks_for_one_host_touch_one_part() -> None:
     database = PostgresDatabase.open(postgres().url())
     for statement in (

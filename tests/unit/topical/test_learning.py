@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from quadloom.analysis.written_words import words_of
 from quadloom.errors import SettingsError, UsageError
 from quadloom.topical.access import SiteResponse
 from quadloom.topical.crawl import make_strategy, run_strategy
 from quadloom.topical.embeddings import EmbeddingJudge
-from quadloom.topical.relevance import Example, Relevance, Topic, words_of
+from quadloom.topical.relevance import Example, Relevance, Topic
 from quadloom.topical.run import TopicalRun
 from quadloom.topical.search.queries import TermStatistics, combining, site_stop_words, top_terms
 from quadloom.topical.search.web_search import BraveSearcher, FileSearcher, SearxngSearcher, WebHit, sites_of
@@ -209,3 +210,19 @@ def test_every_strategy_keeps_its_budget_and_ends(name: str) -> None:
     assert sum(report.purposes.values()) == report.requests
     assert max(run.fetched.values()) <= 15
     assert len({found.url for found in report.found}) == len(report.found)
+
+
+def test_terms_to_ask_for_are_written_as_in_the_documents() -> None:
+    statistics = TermStatistics()
+    for number in range(6):
+        statistics.add("", f"ο κόσμος {number}α και ο ΚΟΣΜΟΣ του κόσμου: μουσικός κόσμος", True)
+        statistics.add("", f"κάτι άλλο {number}β για τη θάλασσα", False)
+    terms = [term.text for term in statistics.ranked()]
+    assert "κόσμος" in terms and "κοσμοσ" not in terms
+    assert top_terms([("Οι ΛΌΓΟΙ", "οι λόγοι και οι λόγοι"), ("λόγοι", "")], set(), 1) == ["λόγοι"]
+
+
+def test_a_topic_is_found_however_it_is_spelled() -> None:
+    model = Relevance(Topic("μουσική", "κόσμος"))
+    shouted = Example("ΚΟΣΜΟΣ", "Ο ΚΟΣΜΟΣ")
+    assert model.judge(shouted) == model.judge(Example("κόσμος", "ο κόσμος")) > 0.5

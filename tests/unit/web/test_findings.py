@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from web_fixture import store_page
 
 from command_line import quadloom
-from quadloom.asking.audit.report import AuditReport
+from quadloom.asking.audit.report import AuditReport, TrendPoint
 from quadloom.asking.crawl_summary import summarise
 from quadloom.ingest.settle import settle_failure
 from quadloom.model.page import Failure
@@ -22,6 +22,7 @@ from quadloom.model.visit import Visit
 from quadloom.settings import AuditSettings, Settings, WebSettings
 from quadloom.warehouse import Warehouse
 from quadloom.web.app import create_app
+from quadloom.web.pages.sites import _trend
 from quadloom.web.server.state import SiteState
 
 SHOP = "http://shop.example"
@@ -112,6 +113,18 @@ def test_all_counts_agree(site: TestClient, faulty: Path, tmp_path: Path) -> Non
     assert sum(group.findings for group in summary.audit.groups) == view["total"]
 
 
+def test_a_site_has_its_score_and_the_same_counts(site: TestClient) -> None:
+    of_site = site.get("/site/shop.example.json").json()
+    found = site.get("/findings.json?site=shop.example").json()
+    assert of_site["findings"] == found["codes"]
+    assert of_site["audit"]["score"] == pytest.approx(found["score"], abs=0.06)
+    counts = {name: of_site["audit"][f"{name}s"] for name in ("error", "warning", "remark")}
+    assert counts == {"error": 2, "warning": found["severities"]["warning"], "remark": found["severities"]["info"]}
+    text = site.get("/site/shop.example", headers={"accept": "text/html"}).text
+    assert f"Score {of_site['audit']['score']:.0f} of 100" in text
+    assert "/findings?site=shop.example&amp;severity=error" in text
+
+
 def test_ignored_codes_are_not_looked_for(faulty: Path) -> None:
     settings = Settings(audit=AuditSettings(ignore=["id-conflict"]))
     with Warehouse.read(faulty, settings=settings) as warehouse:
@@ -119,3 +132,9 @@ def test_ignored_codes_are_not_looked_for(faulty: Path) -> None:
     assert "broken-data-link" in codes and "id-conflict" not in codes
     with Warehouse.read(faulty, settings=Settings(audit=AuditSettings(checks=False))) as warehouse:
         assert "broken-data-link" not in {one.finding.code for one in warehouse.ask.findings()}
+
+
+def test_times_of_two_days_have_their_date() -> None:
+    points = [TrendPoint(1.7e9, 3, 1), TrendPoint(1.7e9 + 2 * 86400, 1, 1)]
+    assert "11-14 22:13" in _trend(points, "shop.example")
+    assert _trend(points[:1], "shop.example") == ""

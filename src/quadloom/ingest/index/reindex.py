@@ -123,7 +123,7 @@ class Reindexing:
             return False
         if done.answer is None:
             self._not_archived(waiting)
-        elif self._is_current(waiting.row):
+        elif waiting.fallback is not None or self._is_current(waiting.row):  # nothing else writes during a rebuild
             self._put(waiting, done.answer.with_links(), done.page.status)
         return True
 

@@ -13,6 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 import zstandard
+from xxhash import xxh3_128_digest
 
 from quadloom.asking.statistics import Statistics
 from quadloom.ingest.failpoints import Failpoints
@@ -24,7 +25,7 @@ from quadloom.maintenance.archive_order import ArchivedPage, FilePlan, all_pages
 from quadloom.maintenance.bulk import BulkJob, Runner
 from quadloom.maintenance.parallel.results import TaskFolder
 from quadloom.maintenance.parallel.text_spool import GROUPS, TextSpool, discard_spool, fill_indexes
-from quadloom.maintenance.rebuild import RebuiltFile, is_indexed, stored_job
+from quadloom.maintenance.rebuild import RebuiltFile, is_indexed, large_commits, stored_job
 from quadloom.maintenance.reprocessing import ReprocessedPage, reprocessed
 from quadloom.model.link import Discovery
 from quadloom.model.wire import decode, encode
@@ -34,6 +35,7 @@ from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.protocols.text import TextWriter
 from quadloom.stores.stores import Stores
+from quadloom.version import __version__
 
 FOLDER = "rebuild.tasks"
 _TEXT = "text-of-group-"
@@ -59,7 +61,9 @@ class ParallelRebuild:
         if self._text is not None and not resume:
             discard_spool(self._text)
         self._files = sorted(self._plan.expected)
-        job = BulkJob("rebuild", str(stores.path.absolute()), settings)
+        # A resumed job must be about the same pages, with the same links, by the same version.
+        chosen = encode((sorted(self._plan.expected.items()), settings.crawl.strategies, __version__))
+        job = BulkJob("rebuild", str(stores.path.absolute()), settings, xxh3_128_digest(chosen))
         self._results = TaskFolder(stores.path / FOLDER, job, self._files, resume=resume)
         self.statistics = Statistics()
 
@@ -88,9 +92,10 @@ class ParallelRebuild:
         """Where the texts of `rest` go."""
         return _text_writer(self._settings, "rest")
 
-    def fill_text(self) -> None:
-        """Fill the indexes of text by shard. All texts have been written."""
-        if self._text is not None:
+    def fill_text(self, rest: TextWriter) -> None:
+        """Fill the indexes of text by shard. All texts have been written, those of `rest` too."""
+        if isinstance(rest, TextSpool):
+            rest.done()
             for _ in self._results.run(self._runner, [f"{_TEXT}{group:02d}" for group in range(GROUPS)]):
                 pass
 
@@ -123,7 +128,13 @@ class _FileTask:
         self._queries = UserQueryRunner(stores.settings, stores.query_source, lambda _text: None)
         self._statistics = Statistics()
         self._indexer = Indexer(
-            quads, text, stores.settings.index, self._reports.append, Failpoints(), self._statistics, self._queries
+            quads,
+            text,
+            large_commits(stores.settings.index),
+            self._reports.append,
+            Failpoints(),
+            self._statistics,
+            self._queries,
         )
         self._jobs = IndexJobs(stores.catalog, None, stores.settings.index)
         self._offsets: list[int] = []

@@ -41,7 +41,7 @@ class TaskFolder:
             self._write(_JOB, encode(begun))
         elif (begun.name, begun.argument) != (job.name, job.argument):
             raise UsageError(
-                f"the interrupted job in {folder} is another one: it has other options",
+                f"the interrupted job in {folder} is another one: it has other options, or pages were read since",
                 hint="use the same options as before, or leave --resume out to begin again",
             )
         self.tasks: list[str] = begun.tasks

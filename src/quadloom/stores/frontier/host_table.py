@@ -20,7 +20,7 @@ from __future__ import annotations
 import heapq
 from bisect import insort
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import count
 from math import ceil
 from typing import Final
@@ -194,6 +194,7 @@ class HostTable:
     def __init__(self, *, ip_delay: float, opened_at: float, capacity: int = 2048) -> None:
         self.capacity = capacity
         self.loaded: dict[int, HostState] = {}
+        self.guests: set[int] = set()  # of these, the ones that were loaded for a refresh, beyond the capacity
         self._ip_delay = ip_delay
         self._opened_at = self._now = opened_at
         self._addresses: dict[str, _Address] = {}
@@ -203,7 +204,12 @@ class HostTable:
 
     @property
     def full(self) -> bool:
-        return len(self.loaded) >= self.capacity
+        return self.room <= 0
+
+    @property
+    def room(self) -> int:
+        """How many more hosts may be loaded, not counting guests."""
+        return self.capacity - len(self.loaded) + len(self.guests)
 
     def place(self, host: HostState) -> None:
         """Insert a host, or insert it again after anything about it changed. A host without work is not scheduled."""
@@ -214,6 +220,7 @@ class HostTable:
 
     def drop(self, host: HostState) -> None:
         self.loaded.pop(host.id, None)
+        self.guests.discard(host.id)
         self._void(host)
 
     def _void(self, host: HostState) -> None:
@@ -349,6 +356,44 @@ class HostTable:
 
 def _urgent(host: HostState) -> bool:
     return bool(host.buffer) and host.buffer[0][PRIORITY] == 0
+
+
+class RefreshHosts:
+    """Hosts that have refreshes in their queues and no place in memory, each once, the longest free first.
+
+    In a broad crawl there are always more hosts that wait for their first read than the table has places. They would
+    take all of them: a host that was read before would never come back, whatever the share of refresh is. So hosts with
+    refreshes have places of their own, half as many again (`HostTable.guests`), and wait for them here. `stored` reads
+    the ids of all such hosts; it is called for the first `take`, and again after `forget`.
+    """
+
+    def __init__(self, stored: Callable[[], Sequence[int]]) -> None:
+        self._stored = stored
+        self._heap: list[tuple[float, int]] = []
+        self._ids: set[int] = set()
+        self._is_read = False
+
+    def add(self, host_id: int, free_at: float = 0.0) -> None:
+        """`free_at`: the host's clock, if it is known."""
+        if self._is_read and host_id not in self._ids:
+            self._ids.add(host_id)
+            heapq.heappush(self._heap, (free_at, host_id))
+
+    def take(self, now: float, limit: int) -> list[int]:
+        """Hosts whose clocks allow a visit; the caller loads them, or adds them again."""
+        if not self._is_read:
+            self._is_read = True
+            for host_id in self._stored():
+                self.add(host_id)
+        taken: list[int] = []
+        while self._heap and self._heap[0][0] <= now and len(taken) < limit:
+            taken.append(heapq.heappop(self._heap)[1])
+        self._ids.difference_update(taken)
+        return taken
+
+    def forget(self) -> None:
+        """Which hosts belong to this process has changed."""
+        self._heap, self._ids, self._is_read = [], set(), False
 
 
 class RecentFingerprints:

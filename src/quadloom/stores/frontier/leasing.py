@@ -7,13 +7,22 @@ the attempts and clocks of a lease that ran out and for what a spent budget park
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import HostPace
 from quadloom.model.visit import Visit
+from quadloom.stores.frontier.class_turns import ClassTurns, has_open_class
 from quadloom.stores.frontier.guided import GuidedReads
-from quadloom.stores.frontier.host_table import FINGERPRINT, KNOWN, PRIORITY, HostState, HostTable, QueuedUrl
+from quadloom.stores.frontier.host_table import (
+    FINGERPRINT,
+    KNOWN,
+    PRIORITY,
+    HostState,
+    HostTable,
+    QueuedUrl,
+    RefreshHosts,
+)
 from quadloom.stores.frontier.policy import FrontierPolicy, UrlState, rank
 from quadloom.stores.frontier.tables import FrontierDatabase, HostRecords, UrlBatch, UrlQueue, UrlRow, queued_url_of
 from quadloom.stores.protocols.frontier import Quota, VisitClass
@@ -24,14 +33,7 @@ _FRONTS = 65_536  # URLs in memory at most, about 30 MB
 _LOAD = 256  # hosts loaded at a time
 # URLs that are read ahead for a host just loaded. If there are more hosts than fit into memory, each gives one URL and
 # makes room for another; sixteen of each would be most of the cost of a lease.
-_FIRST_FRONT = 4
-# Priorities at which a queue that is leased by quota holds each class: refreshes share priority 1 with the seeds, which
-# are ordinary pages if suspects have no share.
-_PRIORITIES: dict[VisitClass, tuple[tuple[int, ...], ...]] = {
-    VisitClass.REFRESH: ((1,),),
-    VisitClass.SUSPECTS: ((1,), (2,)),
-    VisitClass.PAGES: ((1,), (3, 4)),
-}
+_FIRST_FRONT = 2
 
 
 class Lease:
@@ -66,6 +68,7 @@ class LeaseManager:
         self.suspected_at: Callable[[HostState], float] = lambda _host: -INFINITY
         self.start_before = 0.0  # given to every visit that is handed out
         self.guided = GuidedReads(queue, self.leases)
+        self._turns = ClassTurns(queue, self.leases, self.guided)
         self._database = database
         self._host_records = hosts
         self._queue = queue
@@ -74,10 +77,13 @@ class LeaseManager:
         self._clocks: dict[int, float] = {}  # of hosts unloaded within a transaction that may yet be undone
         self._unloaded_at = 0.0  # earliest time at which a host that is not loaded may have work
         self._quota: Quota | None = None  # of the last lease
+        self._refreshes = RefreshHosts(hosts.hosts_with_refreshes)
 
     def lease(self, limit: int, now: float, duration: float, quota: Quota | None = None) -> list[Visit]:
         self._quota = quota
         self._load(now)
+        if quota is not None and self.hosts.full:
+            self._load_guests(now)
         visits: list[Visit] = []
         skipped: list[HostState] = []  # hosts that have work, but none that the quota allows
         while len(visits) < limit:
@@ -92,7 +98,7 @@ class LeaseManager:
                 self.apply_budget(host)
                 self.refill(host)
             if host.buffer:
-                url = self.guided.take(host, host.buffer[0]) if quota is None else self._allowed(host, quota)
+                url = self.guided.take(host, host.buffer[0]) if quota is None else self._turns.next(host, quota)
                 if url is None:
                     skipped.append(host)
                     if quota is not None and not quota.left:
@@ -101,36 +107,11 @@ class LeaseManager:
                 visits.append(self._hand_out(host, url, now, duration))
             self.hosts.place(host)
         for host in skipped:
-            self.hosts.place(host)
+            if host.id in self.hosts.guests and host.leased == 0:
+                self._unload(host)
+            else:
+                self.hosts.place(host)
         return visits
-
-    def _allowed(self, host: HostState, quota: Quota) -> QueuedUrl | None:
-        """What this host serves next, counted in the quota: a request, or the first URL of the class whose turn it is
-        among those that the quota allows."""
-        if host.buffer[0][PRIORITY] == 0:
-            quota.take(0, host.buffer[0][KNOWN])
-            return host.buffer.pop(0)
-        places = _first_of_each(host.buffer, quota)
-        waiting = [kind for kind in _classes(host, places) if quota.left_of[kind] > 0]
-        while waiting:
-            kind = host.turns.next(quota.shares, waiting)
-            url = host.buffer[places[kind]] if kind in places else self._seek(host, kind, quota)
-            if url is not None:
-                url = self.guided.take(host, url)
-                host.turns.served(kind, quota.shares, waiting)
-                quota.take(url[PRIORITY], url[KNOWN])
-                return url
-            waiting.remove(kind)
-        return None
-
-    def _seek(self, host: HostState, kind: VisitClass, quota: Quota) -> QueuedUrl | None:
-        """The first URL of a class of which the buffer has none."""
-        for priorities in _PRIORITIES[kind]:
-            for url in self._queue.front(host.id, 4 + host.leased, priorities):
-                if url[FINGERPRINT] not in self.leases and quota.class_of(url[PRIORITY], url[KNOWN]) is kind:
-                    return url
-        host.absent.add(kind)
-        return None
 
     def _hand_out(self, host: HostState, url: QueuedUrl, now: float, duration: float) -> Visit:
         # Unpacked and by position, since this runs for every visit: names would cost 3 µs.
@@ -176,7 +157,7 @@ class LeaseManager:
         """Load hosts whose durable clock allows a visit. False = there are none."""
         if self._unloaded_at > now or self.hosts.full:
             return False
-        room = min(_LOAD, self.hosts.capacity - len(self.hosts.loaded))
+        room = min(_LOAD, self.hosts.room)
         hosts = self._host_records.hosts_with_work(now, self.hosts.loaded.keys(), room)
         for host in hosts:
             self._insert(host)
@@ -184,6 +165,23 @@ class LeaseManager:
         if len(hosts) < room:
             self._unloaded_at = self._host_records.next_wake(now, self.hosts.loaded.keys())
         return bool(hosts)
+
+    def _load_guests(self, now: float) -> None:
+        """Load hosts that have refreshes beyond the capacity, which others have used up."""
+        taken = self._refreshes.take(now, min(_LOAD, self.hosts.capacity // 2 - len(self.hosts.guests)))
+        taken = [id for id in taken if id not in self.hosts.loaded]
+        for host in self._host_records.host_states(taken) if taken else ():
+            if host.free_at > now:
+                self._refreshes.add(host.id, host.free_at)
+            elif host.queued:
+                self.hosts.guests.add(host.id)
+                self._insert(host)
+
+    def _unload(self, host: HostState) -> None:
+        """Drop a host without visits in progress; its clocks are durable."""
+        self.hosts.drop(host)
+        if host.queued and (host.buffer[0][PRIORITY] <= 1 if host.buffer else host.may_have(VisitClass.REFRESH)):
+            self._refreshes.add(host.id, host.free_at)
 
     def _read_ahead(self, hosts: Sequence[HostState], room: int) -> None:
         """Fill the empty buffers of these hosts with one question for `room` URLs each; 0 = `refill` does it."""
@@ -217,7 +215,7 @@ class LeaseManager:
         if self.hosts.full:
             idle = sorted(self.hosts.idle(now), key=lambda host: host.free_at, reverse=True)
             for host in idle[: max(1, self.hosts.capacity // 2)]:
-                self.hosts.drop(host)
+                self._unload(host)
         return not self.hosts.full
 
     def load_host(self, id: int) -> HostState:
@@ -331,6 +329,8 @@ class LeaseManager:
                 self._unloaded_at = 0.0
         for id in idle:  # the others are in their places already
             self.hosts.place(hosts[id])
+        for id in {row[0] for row in batch.queue if row[1] <= 1} - hosts.keys():
+            self._refreshes.add(id)
 
     def empty_buffer(self, host_id: int) -> None:
         host = self.hosts.loaded.get(host_id)
@@ -360,9 +360,9 @@ class LeaseManager:
             self._clocks = {id: clock for id, clock in self._clocks.items() if clock > now}
         stay: list[HostState] = []
         for host in hosts:
-            if (crowded or not host.queued) and host.leased == 0:
+            if (crowded or not host.queued or host.id in self.hosts.guests) and host.leased == 0:
                 self._clocks[host.id] = host.next_at
-                self.hosts.drop(host)
+                self._unload(host)
                 self._unloaded_at = min(self._unloaded_at, host.free_at)
             else:
                 self.hosts.place(host)
@@ -380,6 +380,7 @@ class LeaseManager:
 
     def drop(self, unwanted: Callable[[HostState], bool]) -> None:
         """These hosts belong to another worker: hand out nothing more, and forget the visits in progress."""
+        self._refreshes.forget()
         for host in [host for host in self.hosts.loaded.values() if unwanted(host)]:
             self.hosts.drop(host)
         for key in [key for key, lease in self.leases.items() if unwanted(lease.host)]:
@@ -387,6 +388,7 @@ class LeaseManager:
 
     def retire(self, unwanted: Callable[[HostState], bool]) -> None:
         """Hand out nothing more of these hosts; those with visits in progress stay until these are settled."""
+        self._refreshes.forget()
         for host in [host for host in self.hosts.loaded.values() if unwanted(host)]:
             host.retired = True
             if host.leased == 0:
@@ -396,14 +398,14 @@ class LeaseManager:
 
     def hosts_with_queue(self) -> set[str]:
         """Loaded hosts with queued URLs that politeness does not allow yet, not counting classes without a share."""
-        hosts = [host for host in self.hosts.loaded.values() if host.queued > host.leased]
-        if (quota := self._quota) is not None and 0.0 in (shares := quota.shares):
-            hosts = [h for h in hosts if any(shares[kind] for kind in _classes(h, _first_of_each(h.buffer, quota)))]
-        return {host.name for host in hosts}
+        hosts = (host for host in self.hosts.loaded.values() if host.queued > host.leased)
+        quota = self._quota
+        return {host.name for host in hosts if quota is None or has_open_class(host, quota)}
 
     def hosts_added(self) -> None:
         """There may be hosts with work that are not loaded."""
         self._unloaded_at = 0.0
+        self._refreshes.forget()
 
     def reload(self) -> None:
         """A transaction was undone: read the hosts again, but keep leases and clocks."""
@@ -422,23 +424,6 @@ class LeaseManager:
                 stored.active += not lease.answered
                 stored.answered += lease.answered
             self._insert(stored)
-
-
-def _classes(host: HostState, places: Collection[VisitClass]) -> list[VisitClass]:
-    """The classes of which the host may have URLs, if its buffer has those of `places`."""
-    return [kind for kind in VisitClass if kind in places or host.may_have(kind)]
-
-
-def _first_of_each(buffer: Sequence[QueuedUrl], quota: Quota) -> dict[VisitClass, int]:
-    """Index of the first URL of each class."""
-    places: dict[VisitClass, int] = {}
-    for place, url in enumerate(buffer):
-        kind = quota.class_of(url[PRIORITY], url[KNOWN])
-        if kind not in places:
-            places[kind] = place
-            if len(places) == len(VisitClass):
-                break
-    return places
 
 
 def _free(lease: Lease) -> None:

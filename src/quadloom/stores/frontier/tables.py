@@ -61,6 +61,16 @@ class SettledRow(NamedTuple):
     settlement: Settlement
 
 
+class UrlRank(NamedTuple):
+    """What a link that is found again could improve."""
+
+    priority: int
+    depth: int
+
+    def is_worse_than(self, found: Discovery) -> bool:
+        return found.priority < self.priority or found.depth < self.depth
+
+
 class ScopedUrl(NamedTuple):
     """A URL with what a scope needs to decide about it."""
 
@@ -186,8 +196,8 @@ class HostRecords(Protocol):
     """The tables of hosts: `host` with the durable clocks and counters, and `robots`.
 
     Guarantees: every statement joins an enclosing transaction; a host's id never changes and is never given to another
-    host. Searches (`hosts_with_work`, `next_wake`) find only hosts whose URLs this process may lease; reads by name or
-    id find all.
+    host. Searches (`hosts_with_work`, `hosts_with_refreshes`, `next_wake`) find only hosts whose URLs this process may
+    lease; reads by name or id find all.
     """
 
     def host_ids(self, names: Sequence[str], *, create: bool) -> dict[str, int]:
@@ -200,6 +210,10 @@ class HostRecords(Protocol):
 
     def hosts_with_work(self, now: float, loaded: Collection[int], limit: int) -> list[HostState]:
         """Hosts whose durable clock allows a visit, the longest free first, without those `loaded` already."""
+        ...
+
+    def hosts_with_refreshes(self) -> list[int]:
+        """Ids of hosts that have URLs of priority 0 or 1 in their queues, whatever their clocks say."""
         ...
 
     def next_wake(self, now: float, loaded: Collection[int]) -> float:
@@ -234,6 +248,10 @@ class UrlRecords(Protocol):
 
     def urls(self, pairs: Sequence[tuple[int, int]]) -> dict[int, UrlRow]:
         """Rows of those (host id, fingerprint) that are known."""
+        ...
+
+    def ranks(self, pairs: Sequence[tuple[int, int]]) -> dict[int, UrlRank]:
+        """The same, without what most links that were found again do not need: they change nothing."""
         ...
 
     def insert(self, found: Sequence[tuple[UrlRow, Discovery]]) -> None: ...

@@ -22,6 +22,7 @@ from quadloom.stores.frontier.tables import (
     HostColumns,
     ScopedUrl,
     SettledRow,
+    UrlRank,
     UrlRow,
     qualified,
 )
@@ -123,6 +124,14 @@ class PostgresHosts:
             (shards, now, column("q", loaded), of_each, limit),
         )
 
+    def hosts_with_refreshes(self) -> list[int]:
+        rows = self._database.execute(
+            "SELECT id FROM host WHERE queued > 0 AND shard = ANY(%s::smallint[]) "
+            "AND EXISTS (SELECT 1 FROM queue q WHERE q.host_id = host.id AND q.priority <= 1)",
+            (self._leases.leasable,),
+        )
+        return [id for (id,) in rows]
+
     def next_wake(self, now: float, loaded: Collection[int]) -> float:
         rows = self._database.execute(
             "SELECT min(h.ready_at) FROM unnest(%s::smallint[]) AS s(shard) CROSS JOIN LATERAL (SELECT ready_at "
@@ -203,6 +212,15 @@ class PostgresUrls:
             f"SELECT {URL_COLUMNS} FROM {PAIRS} JOIN url ON host_id = w.h AND fingerprint = w.f", columns("qq", pairs)
         )
         return {row[1]: UrlRow(*row) for row in rows}
+
+    def ranks(self, pairs: Sequence[tuple[int, int]]) -> dict[int, UrlRank]:
+        """Read from the index alone, which has these two columns besides its key: the rows of a page's links are in as
+        many blocks of the table, and those of a large one are not in memory."""
+        rows = self._database.execute(
+            f"SELECT fingerprint, priority, depth FROM {PAIRS} JOIN url ON host_id = w.h AND fingerprint = w.f",
+            columns("qq", pairs),
+        )
+        return {row[0]: UrlRank(*row[1:]) for row in rows}
 
     def insert(self, found: Sequence[tuple[UrlRow, Discovery]]) -> None:
         if found:

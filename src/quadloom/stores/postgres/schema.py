@@ -236,10 +236,15 @@ _PARTITIONS = (
 # An update is cheap (HOT: no index is touched) if no column of an index changes, and the condition of a partial index
 # counts as one. The length of a host's queue changes with every page; whether it has one, seldom.
 IS_QUEUED = "ALTER TABLE host ADD COLUMN is_queued boolean GENERATED ALWAYS AS (queued > 0) STORED"
-_HOT_HOSTS = (
+# Links that are found again are compared with what the index of URLs has, without the table. That needs parts which are
+# vacuumed often enough while they grow: by default after a fifth is new.
+_LARGE_FRONTIERS = (
     IS_QUEUED,
     "DROP INDEX host_ready",
     "CREATE INDEX host_ready ON host(shard, ready_at) WHERE is_queued",
+    "ALTER TABLE url DROP CONSTRAINT url_pkey",
+    "ALTER TABLE url ADD PRIMARY KEY(host_id, fingerprint) INCLUDE (priority, depth)",
+    *(f"ALTER TABLE url_{number:02d} SET (autovacuum_vacuum_insert_scale_factor = 0.05)" for number in range(PARTS)),
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -247,5 +252,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _PHASES,
     _CLUSTER,
     _PARTITIONS,
-    _HOT_HOSTS,
+    _LARGE_FRONTIERS,
 )

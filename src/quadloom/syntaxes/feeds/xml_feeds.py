@@ -13,7 +13,7 @@ from typing import Literal
 
 from lxml import etree
 
-from quadloom.model.link import Link, LinkKind
+from quadloom.model.link import CHANGE_FREQUENCIES, Link, LinkKind
 from quadloom.model.url import resolve
 from quadloom.syntaxes.feeds.writing import CONTENT, DC, DCTERMS, Enclosure, FeedEntry, FeedLink, FeedWriter
 from quadloom.syntaxes.feeds.xml import expanded, text_of, tolerant_root
@@ -33,6 +33,8 @@ _CORE = frozenset(
 )  # fmt: skip
 _MEDIA = "http://search.yahoo.com/mrss/"
 _ITUNES = "http://www.itunes.com/dtds/podcast-1.0.dtd"
+_SYNDICATION = "{http://purl.org/rss/1.0/modules/syndication/}"
+_PERIODS = ("hourly", "daily", "weekly", "monthly", "yearly")
 _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _BASE = "{http://www.w3.org/XML/1998/namespace}base"
 _ABOUT = f"{{{RDF}}}about"
@@ -73,6 +75,26 @@ def read(context: Context) -> None:
     else:
         _read_rss(root, writer)
     writer.close()
+    if rhythm := _rhythm(root):
+        context.facts.rhythms.append((context.url, rhythm))
+
+
+def _rhythm(root: etree._Element) -> float:
+    """Seconds between two changes of the feed, as it states: `sy:updatePeriod` with `sy:updateFrequency`, or the
+    minutes of `ttl`, for which a copy may be kept; 0 = nothing is stated."""
+    channel = next((child for child in root if local_name(child.tag) == "channel"), root)
+    said: dict[str, str] = {}
+    for child in channel:
+        if isinstance(child.tag, str) and not len(child):
+            said.setdefault(expanded(child.tag), text_of(child)[:20])
+    period = said.get(f"{_SYNDICATION}updatePeriod", "").lower()
+    if period in _PERIODS:
+        return CHANGE_FREQUENCIES[period] / max(_number(said.get(f"{_SYNDICATION}updateFrequency", "")), 1)
+    return 60.0 * _number(said.get("ttl", ""))
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() else 0
 
 
 def read_rdf(context: Context) -> None:

@@ -13,8 +13,8 @@ from typing import Literal
 
 import msgspec
 
-from quadloom.analysis.languages import language_of, short_words
-from quadloom.topical.relevance import words_of
+from quadloom.analysis.languages import language_of
+from quadloom.analysis.written_words import stop_words, words_of, written_words
 
 Mode = Literal["unknown", "all", "any"]
 _LEAST_LENGTH = 3
@@ -23,7 +23,8 @@ _FEWEST_OTHERS = 3  # documents off the topic, before their common words count a
 
 
 class QueryTerm(msgspec.Struct, frozen=True):
-    """`coverage`: share of relevant documents that have it; `purity`: share of its documents that are relevant."""
+    """`text`: as documents write it; `coverage`: share of relevant documents that have it; `purity`: share of its
+    documents that are relevant."""
 
     text: str
     z: float
@@ -39,17 +40,16 @@ class TermStatistics:
         self.other: Counter[str] = Counter()
         self.relevant_documents = 0
         self.other_documents = 0
+        self._written = WrittenForms()
         self._stale = True
         self._ranked: list[QueryTerm] = []
 
     def add(self, title: str, text: str, is_relevant: bool) -> None:
-        stop = short_words(language_of(f"{title} {text}"))
-        words = {
-            word
-            for word in words_of(f"{title} {text}")[:_TERMS_OF_DOCUMENT]
-            if len(word) >= _LEAST_LENGTH and word not in stop
-        }
+        together = f"{title} {text}"
+        stop = stop_words(language_of(together))
+        words = {w for w in words_of(together)[:_TERMS_OF_DOCUMENT] if len(w) >= _LEAST_LENGTH and w not in stop}
         if is_relevant:
+            self._written.add(together)
             self.relevant.update(words)
             self.relevant_documents += 1
         else:
@@ -78,7 +78,26 @@ class TermStatistics:
         share_there = b / max(1, self.other_documents)
         # Both classes have the same weight: most fetched documents are relevant, most documents of an engine are not.
         purity = share_here / (share_here + 2 * share_there + 0.02)
-        return QueryTerm(word, z, share_here, purity)
+        return QueryTerm(self._written.form_of(word), z, share_here, purity)
+
+
+class WrittenForms:
+    """How documents write words. A form that was chosen stays, so that no engine is asked for two forms of a word."""
+
+    def __init__(self) -> None:
+        self._forms: dict[str, Counter[str]] = {}
+        self._chosen: dict[str, str] = {}
+
+    def add(self, text: str) -> None:
+        for word, written in written_words(text):
+            self._forms.setdefault(word, Counter())[written] += 1
+
+    def form_of(self, word: str) -> str:
+        """The most frequent form."""
+        if word not in self._chosen:
+            forms = self._forms.get(word, Counter())
+            self._chosen[word] = min(forms, key=lambda form: (-forms[form], form), default=word)
+        return self._chosen[word]
 
 
 def combining(alone: tuple[int, int], together: int) -> Mode:
@@ -92,15 +111,20 @@ def combining(alone: tuple[int, int], together: int) -> Mode:
 
 def top_terms(texts: list[tuple[str, str]], stop: set[str], limit: int = 10) -> list[str]:
     """The terms that most of these documents have, without stop words of their language and without `stop`: the paper's
-    candidates for a longer query. Among equally common ones, those that occur more often."""
+    candidates for a longer query, as the documents write them. Among equally common ones, those that occur more often.
+    `stop`: in the form for comparisons."""
+    written = WrittenForms()
     having: Counter[str] = Counter()
     counts: Counter[str] = Counter()
     for title, text in texts:
-        common = short_words(language_of(f"{title} {text}")) | stop
-        words = [word for word in words_of(f"{title} {text}") if len(word) >= _LEAST_LENGTH and word not in common]
+        together = f"{title} {text}"
+        written.add(together)
+        common = stop_words(language_of(together)) | stop
+        words = [word for word in words_of(together) if len(word) >= _LEAST_LENGTH and word not in common]
         counts.update(words)
         having.update(set(words))
-    return sorted(having, key=lambda word: (-having[word], -counts[word], word))[:limit]
+    chosen = sorted(having, key=lambda word: (-having[word], -counts[word], word))[:limit]
+    return [written.form_of(word) for word in chosen]
 
 
 def site_stop_words(others: list[str]) -> set[str]:

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
+from quadloom.analysis.written_words import words_of
 from quadloom.model.url import canonical, host_of
 from quadloom.topical.access import RequestSequence
 from quadloom.topical.anchors import Anchor, PageOutline
-from quadloom.topical.relevance import words_of
 from quadloom.topical.run import RELEVANT, AssessedDocument, KnownPages, TopicalRun, article_links
 from quadloom.topical.search.channels import SearchChannel, SiteOpening, open_site, query_channel
 from quadloom.topical.search.engines import SearchLead

@@ -16,8 +16,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from quadloom.analysis.written_words import words_of
 from quadloom.model.url import host_of
-from quadloom.topical.relevance import Example, Relevance, words_of
+from quadloom.topical.relevance import Example, Relevance
 from quadloom.topical.search.site_indexes import slug_words
 
 Vector = NDArray[np.float64]

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
+from quadloom.analysis.written_words import words_of
 from quadloom.model.url import canonical, host_of
 from quadloom.topical.access import RequestSequence
-from quadloom.topical.relevance import words_of
 from quadloom.topical.run import RELEVANT, AssessedDocument, KnownPages, TopicalRun
 from quadloom.topical.search.channels import SearchChannel, SiteOpening, open_site, query_channel
 from quadloom.topical.search.queries import site_stop_words, top_terms

@@ -74,7 +74,8 @@ def commands_page() -> str:
         "`--verbose` and `--no-color`. Data goes to stdout, everything else to stderr.",
         "",
         "Exit codes: 0 done · 1 failed · 2 usage · 3 configuration · 4 nothing found · 5 a limit ended the work ·",
-        "6 store unreachable or disk full · 7 warehouse locked · 130 interrupted (state saved).",
+        "6 store unreachable or disk full · 7 warehouse locked · 8 a child process cannot run ·",
+        "130 interrupted (state saved).",
     ]
     for name in COMMANDS:
         command = application()[name]

@@ -18,6 +18,7 @@
     │   ├── QueryRefused          forbidden, or over a static limit              exit 2
     │   ├── QuerySyntaxError      does not parse; has line and column            exit 2
     │   └── QueryLimit            ended by its time, memory, row or byte limit   exit 5
+    ├── ChildFailed               a child process cannot start or stay alive     exit 8
     ├── FetchError                one request failed; `kind` says how            exit 1
     └── SyntaxInvalid             a document breaks the rules of its syntax      exit 1
 
@@ -85,6 +86,12 @@ class ShardsLost(StoreError):
 
 class ArchiveDamaged(StoreError):
     pass
+
+
+class ChildFailed(QuadloomError):
+    """A child process was started again and again, and never did anything. What was acknowledged is safe."""
+
+    exit_code = 8
 
 
 class QueryError(QuadloomError):

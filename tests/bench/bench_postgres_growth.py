@@ -1,8 +1,10 @@
 """Cost of leasing and settling on PostgreSQL by the number of known URLs, all of them queued.
 
-Two or more warehouses on one server, of 20,000 hosts each, are filled by COPY and asked by turns: batches of 100 pages
-with 25 links each, 15 of them known. CPU of the client and of its backend; 10 million URLs take about five minutes and
-6 GB. The server has buffers as one for such a database would: with the default of 128 MB it copies pages all the time.
+Two or more warehouses on one server, of 4,000 hosts each, are filled by COPY and asked by turns: batches of 100 pages
+with 25 different links each, 15 of them known. The work must be the same for all sizes: twice as many hosts as a worker
+has in memory, as many different URLs of a host as a page links to, and a short memory of fingerprints, which would know
+all URLs of a small warehouse. CPU of the client and of its backend; 10 million URLs take about five minutes and 6 GB.
+The server has buffers as one for such a database would: with the default of 128 MB it copies pages all the time.
 Run: PYTHONPATH=src:tests:tests/contract python tests/bench/bench_postgres_growth.py [100000 10000000]
 """
 
@@ -21,11 +23,12 @@ from contract_records import found, settlement
 from postgres_server import start_postgres
 from quadloom.model.link import Discovery
 from quadloom.model.url import fingerprint
+from quadloom.stores.frontier.host_table import RecentFingerprints
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.postgres.frontier_tables import FrontierCounters, PostgresHosts
 from quadloom.stores.shards import shard_of
 
-PAGES, LINKS, NEW, HOSTS = 100, 25, 10, 20_000
+PAGES, LINKS, NEW, HOSTS = 100, 25, 10, 4000
 POLICY = FrontierPolicy(delay=0.0, ip_delay=0.0, per_site=1000)
 _CHUNK = 100_000
 _WARM = 10
@@ -50,6 +53,7 @@ class Filled:
     def begin(self) -> None:
         """Own all shards for the next minute."""
         self.frontier = self.state.crash(0.0)
+        self.frontier._recent = RecentFingerprints(2 * PAGES * LINKS)
         assert self.state._database is not None
         self._backend = int(self.state._database.execute("SELECT pg_backend_pid()")[0][0])
 
@@ -78,7 +82,8 @@ class Filled:
         here = int(host[1:].partition("-")[0])
         targets = [here if chance.random() < 0.8 else chance.randrange(self.hosts) for _ in range(LINKS)]
         fresh = [f"http://h{to}-{self.urls}.example/new/{number}/{page}/{k}" for k, to in enumerate(targets[:NEW])]
-        known = [self.url(to, chance.randrange(self.per_host)) for to in targets[NEW:]]
+        numbers = chance.sample(range(self.per_host), LINKS - NEW)
+        known = [self.url(to, number) for to, number in zip(targets[NEW:], numbers, strict=True)]
         return tuple(map(found, (*fresh, *known)))
 
     def _served(self) -> float:

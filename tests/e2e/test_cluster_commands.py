@@ -84,14 +84,18 @@ def test_all_commands(cluster: Cluster, tmp_path: Path, capfd: pytest.CaptureFix
     does("recover", code=6)
     does("prune", code=7)
     does("rebuild", code=7)
+    does("rebuild", "--workers", "2", code=7)
+    does("stats", "--recount", code=7)
+    together = tmp_path / "together.nq"
+    does("export", str(together), "--workers", "2")
     does("import", str(warc), code=7)
     # After that.
     does("stop", "--all-workers")
     cluster.wait("no worker", lambda: not cluster.owners())
     assert json.loads(does("status"))["running"] is False
     for arguments in (
-        ("rebuild",), ("import", str(warc)), ("prune",), ("fetch",), ("detect",), ("transform",),
-        ("index",), ("extract",), ("crawl", page), ("verify",),
+        ("rebuild",), ("rebuild", "--workers", "2"), ("stats", "--recount", "--workers", "2"), ("import", str(warc)),
+        ("prune",), ("fetch",), ("detect",), ("transform",), ("index",), ("extract",), ("crawl", page), ("verify",),
     ):  # fmt: skip
         does(*arguments)
     assert json.loads(does("stats"))["classes"][0] == stats["classes"][0], "a rebuild counts the same"

@@ -182,5 +182,16 @@ def test_bulk_work_on_a_ray_cluster_with_all_stores_on_servers(tmp_path: Path, r
         assert synced["written"] == verified["pages"]
         counted: object = desk("lake", "query", "SELECT count(*) AS pages FROM pages")
         assert counted == [{"pages": verified["pages"]}]
+        alone, together = tmp_path / "alone.nq", tmp_path / "together.nq"
+        desk("export", str(alone))
+        desk("export", str(together), "--ray", ray_address)
+        assert together.read_bytes() == alone.read_bytes() and alone.stat().st_size
+        before = desk("stats")
+        after = desk("stats", "--recount", "--ray", ray_address)
+        assert after["properties"] == before["properties"] and before["properties"]
+        assert desk("rebuild", "--ray", ray_address)["pages"]
+        assert desk("verify", "--ray", ray_address)["ok"]
+        desk("export", str(together), "--ray", ray_address)
+        assert together.read_bytes() == alone.read_bytes()
     finally:
         sparql.stop()

@@ -158,8 +158,8 @@ def _moments(operations: list[Operation], root: Path) -> list[int]:
     return sorted({number + step for number in inside for step in (0, 1)})
 
 
-STATES = [2, pytest.param(25, marks=[pytest.mark.slow, pytest.mark.timeout(3000)])]
-LATER = [pytest.param(25, marks=[pytest.mark.slow, pytest.mark.timeout(3000)])]
+STATES = [2, pytest.param(100, marks=[pytest.mark.slow, pytest.mark.timeout(3000)])]
+LATER = [STATES[1]]
 
 
 @pytest.mark.timeout(600)

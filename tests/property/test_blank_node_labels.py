@@ -64,3 +64,35 @@ def test_the_native_twin_is_in_use_if_it_was_built() -> None:
     triples = (("_:a", "<a:name>", '"x"'), ("_:b", "<a:name>", '"y"'), ("<a:s>", "<a:p>", "<a:o>"))
     found = graphs.canonical(triples, PAGE, blank_nodes.PREFIX, xxh3_128_digest, roles, blank_nodes._role)
     assert found == tuple(canonical_in_python(triples, PAGE))
+
+
+def _native_lines(triples: tuple[Triple, ...]) -> tuple[bytes, list[str]] | None:
+    graphs = pytest.importorskip("quadloom.native.graphs")
+    return graphs.canonical(triples, PAGE, blank_nodes.PREFIX, xxh3_128_digest, {}, blank_nodes._role)
+
+
+def test_nodes_that_only_their_neighbours_tell_apart_are_named_natively() -> None:
+    """Ten rounds of ancestors do not reach the end of the path, so that only refinement tells its nodes apart."""
+    path = [(f"_:b{n}", "<a:next>", f"_:b{n + 1}") for n in range(25)]
+    offers = [(f"_:p{n}", "<a:offer>", f"_:o{n}") for n in range(3)]
+    prices = [(f"_:o{n}", "<a:price>", f'"{n}"') for n in range(3)]
+    triples = (*path, *offers, *prices)
+    assert _native_lines(triples) == tuple(canonical_in_python(triples, PAGE))
+
+
+def test_interchangeable_nodes_are_left_to_the_twin_in_python() -> None:
+    assert _native_lines((("_:a", "<a:p>", "_:b"), ("_:c", "<a:p>", "_:d"))) is None
+
+
+SEVERAL = st.lists(
+    st.tuples(st.integers(0, 14), st.integers(0, 1), st.one_of(st.integers(0, 14), st.sampled_from(['"x"', '"y"']))),
+    max_size=60,
+)
+
+
+@settings(max_examples=examples(200, 3000), deadline=None)
+@given(SEVERAL)
+def test_both_twins_refine_alike(links: list[tuple[int, int, int | str]]) -> None:
+    triples = tuple((f"_:n{s}", f"<a:p{p}>", f"_:n{o}" if isinstance(o, int) else o) for s, p, o in links)
+    found = _native_lines(triples)
+    assert found is None or found == tuple(canonical_in_python(triples, PAGE))

@@ -9,7 +9,9 @@ from selectolax.lexbor import LexborHTMLParser
 
 from quadloom.phases.transform import transform
 from quadloom.syntaxes.html import elements as seam
+from quadloom.syntaxes.html import text as text_rules
 from quadloom.syntaxes.html.elements import Elements
+from quadloom.syntaxes.html.text import folded_lines_in_python
 from thoroughness import examples
 
 pytestmark = pytest.mark.skipif("native" not in seam._twins, reason=seam.native_state())
@@ -55,6 +57,12 @@ def said(elements: Elements) -> list[object]:
             found += [(view.place(at), view.parent(at), view.size(at), view.text(at)) for at in everything]
         found.append(view.blocks(INLINE))
     return found
+
+
+@given(st.lists(st.one_of(MARKUP, st.text(alphabet=" \t\n\x1f\x85\xa0\u200b\u2003\u3000\0ab\xe9\U0001f600"))))
+def test_both_twins_fold_lines_alike(texts: list[str]) -> None:
+    assert vars(text_rules)["_folded_lines"] is not folded_lines_in_python
+    assert vars(text_rules)["_folded_lines"](texts) == folded_lines_in_python(texts)
 
 
 @settings(max_examples=examples(60, 3000))

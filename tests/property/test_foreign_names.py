@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from quadloom.analysis import scripts
-from quadloom.analysis.scripts import splittable
+from quadloom.analysis.scripts import splittable, splittable_in_python
 
 WORDS = st.sampled_from(
     [
@@ -24,3 +25,21 @@ def test_a_name_is_rewritten_as_its_line_would_be(lines: list[str]) -> None:
     leads = scripts.special_bytes(text)
     whole = "\n".join(scripts._rewritten_line(line) for line in text.split("\n")) if leads else text
     assert splittable(text) == (whole if len(leads) * 10 <= len(text) else scripts._rewritten(text, leads))
+
+
+@given(LINES, st.text(max_size=30))
+def test_both_twins_rewrite_alike(lines: list[str], anything: str) -> None:
+    for text in ("\n".join([*lines, anything]), "\n".join([*lines, anything, "and plain words around them " * 30])):
+        found = splittable(text)
+        assert found == splittable_in_python(text)
+        assert (found is text) == (found == text)
+
+
+def test_the_native_twin_is_in_use_if_it_was_built() -> None:
+    texts = pytest.importorskip("quadloom.native.texts")
+    assert vars(scripts)["_native"] is texts.with_runs_rewritten
+    text = "plain words " * 20 + "Москва, café"
+    assert texts.with_runs_rewritten(text, 10, str.upper) == "plain words " * 20 + "МОСКВА, café"
+    assert texts.with_runs_rewritten(text, 10, str) is text
+    assert texts.with_runs_rewritten("Москва", 10, str.upper) is None  # not sparse
+    assert texts.with_runs_rewritten(text + "\xad", 10, str.upper) is None

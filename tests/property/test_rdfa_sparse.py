@@ -80,3 +80,11 @@ def test_sparse_equals_full(parts: list[str], roles: bool) -> None:
     expected = graph(page, General, full=True, roles=roles)
     assert graph(page, Processor, full=True, roles=roles) == expected
     assert graph(page, Processor, full=False, roles=roles) == expected
+
+
+def test_a_relation_without_target_looks_only_below_itself() -> None:
+    links = "<p><a href=/x>x</a></p>" * 50
+    page = f'<!doctype html>{links}<div rel="license"><i><a href="/l">l</a></i></div>{links}'
+    found = elements_of(LexborHTMLParser(page))
+    assert [found.tag(number) for number in sparse(found, roles=False)] == ["div", "a"]
+    assert len(graph(page, Processor, full=False, roles=False)) == 1

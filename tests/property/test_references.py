@@ -69,3 +69,14 @@ REFERENCES = st.one_of(st.lists(PIECES, max_size=8).map("".join), st.text(max_si
 @example("http://127.0.0.1:9000/a/b", "http://a.example?b/x")
 def test_quick_join_is_the_standard_join(base: str, reference: str) -> None:
     assert ReferenceResolver(base)(reference) == resolve(reference, base)
+
+
+FOLDER = "https://site.example/a/b/"
+
+
+@settings(max_examples=examples(200, 2000), deadline=None)
+@given(REFERENCES)
+def test_pages_share_only_what_their_folder_decides(reference: str) -> None:
+    for base in (f"{FOLDER}page", f"{FOLDER}?q=1", FOLDER, f"{FOLDER}c/d", f"{FOLDER}other#x"):
+        resolver = ReferenceResolver(base)
+        assert (resolver.known.get(reference) or resolver(reference)) == resolve(reference, base)

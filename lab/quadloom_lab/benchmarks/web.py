@@ -1,7 +1,7 @@
 """How the site answers many clients at once, and what that costs a crawl that runs at the same time.
 
     python -m quadloom_lab.benchmarks.web [--warehouse DIR] [--clients 100] [--seconds 20] [--pages 3000] [--hosts 60]
-                                    [--pace 60] [--only KIND] [--no-crawl]
+                                    [--pace 60] [--only KIND] [--no-crawl] [--silent 1000]
 
 Without --warehouse one is filled from the fake web first (about 15 s). Then `quadloom serve --crawl` runs on it; the
 crawl continues with pages it has not seen, at the bandwidth of --pace. Three periods of equal length are measured: the
@@ -9,15 +9,19 @@ crawl alone, the crawl with the clients, the crawl alone again.
 
 Clients keep their connections and ask one question after the other, without pauses; their first seconds are not
 counted. The words they search for are taken from titles in the index, several hundred different ones, so that no cache
-can answer most of them. Printed are p50 and p99 by kind of question, refusals by status, the server's CPU per answer
-(its query processes included, the crawl excluded) and the crawl's requests per second in each period. Compare CPU
-between machines or days; waiting times also depend on how busy the machine was.
+can answer most of them. With --silent, a further period follows in which an attacker at another address keeps so many
+connections open, or tries to, and sends nothing on them.
+
+Printed are p50 and p99 by kind of question, refusals by status, the server's CPU per answer (its query processes
+included, the crawl excluded) and the crawl's requests per second in each period. Compare CPU between machines or days;
+waiting times also depend on how busy the machine was.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import os
 import random
@@ -44,6 +48,8 @@ QUESTIONS = {
     "sparql words": "/sparql?query=" + quote('SELECT ?p { ?p ql:matches "') + "{word}" + quote('" } LIMIT 10'),
 }
 WARM_SECONDS = 4.0
+ATTACK_SECONDS = 20.0
+ATTACKER = "127.0.0.2"  # the server counts connections by address
 _TITLE_WORD = re.compile(r"[a-z]{4,}")
 
 
@@ -89,9 +95,25 @@ async def client(port: int, kinds: list[str], words: list[str], until: float, lo
     writer.close()
 
 
-async def press(port: int, clients: int, seconds: float, kinds: list[str], words: list[str]) -> Load:
+async def silent(port: int, until: float) -> None:
+    """A connection that sends nothing; when the server closes it, another one is opened."""
+    while time.monotonic() < until:
+        with contextlib.suppress(OSError):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(ATTACKER, 0))
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(reader.read(), max(0.0, until - time.monotonic()))
+            writer.close()
+        await asyncio.sleep(0.05)
+
+
+async def press(
+    port: int, clients: int, seconds: float, kinds: list[str], words: list[str], attackers: int = 0
+) -> Load:
     load, until = Load(), time.monotonic() + seconds
-    await asyncio.gather(*(client(port, kinds, words, until, load, seed) for seed in range(clients)))
+    attack = [asyncio.ensure_future(silent(port, until)) for _ in range(attackers)]
+    if attackers:
+        await asyncio.sleep(1.0)
+    await asyncio.gather(*(client(port, kinds, words, until, load, seed) for seed in range(clients)), *attack)
     return load
 
 
@@ -213,6 +235,11 @@ def measure(server: int, port: int, web: FakeWebServer | None, given: argparse.N
     with pace.measured(rates, "with clients"):
         load = asyncio.run(press(port, given.clients, given.seconds, kinds, words))
     spent = cpu_seconds(server, crawler) - before
+    attacked = Load()
+    if given.silent:
+        with pace.measured(rates, "under attack"):
+            seconds = min(given.seconds, ATTACK_SECONDS)
+            attacked = asyncio.run(press(port, given.clients, seconds, kinds, words, given.silent))
     if web is not None:
         with pace.measured(rates, "alone again"):
             time.sleep(given.seconds)
@@ -224,6 +251,9 @@ def measure(server: int, port: int, web: FakeWebServer | None, given: argparse.N
         "server_cpu_ms_per_answer": round(1000 * spent / max(1, load.answers), 2),
         "refused": dict(load.refused),
         "by_kind": load.figures(),
+        "silent_connections": given.silent,
+        "refused_under_attack": dict(attacked.refused),
+        "by_kind_under_attack": attacked.figures(),
         "crawl_requests_per_second": rates,
     }
 
@@ -237,6 +267,7 @@ def main() -> None:
     parser.add_argument("--hosts", type=int, default=60)
     parser.add_argument("--pace", type=float, default=60.0, help="bandwidth of the crawl, pages a second")
     parser.add_argument("--only", default="", choices=["", *QUESTIONS])
+    parser.add_argument("--silent", type=int, default=0, help="connections of an attacker that sends nothing")
     parser.add_argument("--no-crawl", dest="crawl", action="store_false")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="quadloom-bench-web-") as temporary:

@@ -18,6 +18,7 @@ from quadloom.settings import Settings
 from quadloom_lab.audit.descriptions import description
 from quadloom_lab.audit.foreign_pages import PAGES
 from quadloom_lab.audit.mistakes import MISTAKES, Planted, planted
+from quadloom_lab.audit.published_pages import PUBLISHED
 from quadloom_lab.audit.rival import alarms, finds, run_rival
 from quadloom_lab.markup import SYNTAXES, page
 from quadloom_lab.realweb.web import RealWeb
@@ -93,7 +94,7 @@ def _correct(types: int) -> list[_Page]:
         _Page(page(description(schema, name, Random(name)), syntax), syntax, None)
         for name in chosen
         for syntax in SYNTAXES
-    ] + [_Page(one.text, "", None) for one in PAGES if one.content_type == "text/html"]
+    ] + [_Page(one.text, "", None) for one in (*PAGES, *PUBLISHED) if one.content_type == "text/html"]
 
 
 def _faulty(mistakes: int) -> list[_Page]:

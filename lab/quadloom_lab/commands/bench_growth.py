@@ -32,12 +32,14 @@ _WORDS = 60
 
 
 class GrowthFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """The pages since the line before. `cpu_ms`: of all processes; `owner_megabytes`: in RAM now."""
+    """The pages since the line before. `cpu_ms`: of all processes; `owner_megabytes`: in RAM now, of which
+    `mapped_megabytes` are pages of files, which the system takes back when it needs them."""
 
     pages: int
     cpu_ms: float
     owner_ms: float
     owner_megabytes: int
+    mapped_megabytes: int
     megabytes_on_disk: int
     quads: int
 
@@ -130,7 +132,8 @@ def growth(*, pages: int = 100_000, hosts: int = 500, step: int = 10_000) -> Non
 def _line(figures: GrowthFigures) -> str:
     return (
         f"{figures.pages:>9,} pages\t{figures.cpu_ms:.2f} ms a page\towner {figures.owner_ms:.2f} ms,"
-        f" {figures.owner_megabytes} MB\t{figures.megabytes_on_disk} MB on disk\t{figures.quads:,} quads"
+        f" {figures.owner_megabytes} MB (mapped {figures.mapped_megabytes})"
+        f"\t{figures.megabytes_on_disk} MB on disk\t{figures.quads:,} quads"
     )
 
 
@@ -151,6 +154,12 @@ class _Moment:
             cpu_ms=round((owner + self.workers - before.workers) / pages * 1000, 3),
             owner_ms=round(owner / pages * 1000, 3),
             owner_megabytes=limits.resident_bytes(os.getpid()) >> 20,
+            mapped_megabytes=_mapped_bytes() >> 20,
             megabytes_on_disk=sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) >> 20,
             quads=self.quads,
         )
+
+
+def _mapped_bytes() -> int:
+    """Pages of files that this process has in RAM: libraries, segments of the text index."""
+    return int(Path("/proc/self/statm").read_text("ascii").split()[2]) * os.sysconf("SC_PAGE_SIZE")

@@ -22,6 +22,11 @@ import unicodedata
 from functools import lru_cache
 from operator import add
 
+try:
+    from quadloom.native.texts import with_runs_rewritten as _native
+except ImportError:  # it was not built: there is no compiler
+    _native = None  # type: ignore[assignment]
+
 # Bytes of ASCII, Latin up to U+02FF, general punctuation and continuation bytes: nothing to do for any of them.
 _PLAIN = bytes((*range(0xCC), 0xE2))
 _SOFT_HYPHEN = "\xad"
@@ -82,6 +87,15 @@ def splittable(text: str) -> str:
     """`text` for the tokenizer; the same object if nothing needs to be done."""
     if text.isascii():
         return text
+    if _native is not None:  # in one pass what follows does in several, for what most texts are
+        new = _native(text, _SPARSE, _rewritten_line)
+        if new is not None:
+            return new
+    return splittable_in_python(text)
+
+
+def splittable_in_python(text: str) -> str:
+    """The twin of `quadloom.native.texts.with_runs_rewritten`, which knows all rules."""
     if _SOFT_HYPHEN in text:
         text = text.replace(_SOFT_HYPHEN, "")
     encoded = text.encode("utf-8", "replace")

@@ -14,7 +14,8 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from quadloom.asking.audit.report import AuditReport, audit, pages_of
+from quadloom.asking.audit.across_pages import audited_pages
+from quadloom.asking.audit.report import AuditReport, audit
 from quadloom.asking.numbers import WarehouseNumbers
 from quadloom.asking.questions import WarehouseQueries
 from quadloom.asking.sparql.service import Row
@@ -137,7 +138,7 @@ def summarise(
         dates=_dates(queries, site),
         links=_links(stores, rows),
         schema=schema,
-        audit=audit(pages_of(stores.catalog, (site,) if site else ())),
+        audit=audit(audited_pages(stores, (site,) if site else ())),
     )
 
 

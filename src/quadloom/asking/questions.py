@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from quadloom.asking.audit.across_pages import across_pages
 from quadloom.asking.changes.history import PageHistory, difference_between, graph_after, history
 from quadloom.asking.changes.readable_changes import PropertyChange, StoredNames, readable
 from quadloom.asking.entity import Entity, describe_entity
@@ -20,6 +21,7 @@ from quadloom.asking.statistics import Statistics, Summary, stored_spelling, sum
 from quadloom.asking.things.table import ThingsCache, ThingTables
 from quadloom.model.phase import OWED_BY_PHASE
 from quadloom.model.quads import Quads
+from quadloom.model.url import belongs_to, host_of
 from quadloom.model.wire import Value
 from quadloom.stores.protocols.catalog import Catalog, VisitRow
 from quadloom.stores.protocols.text import SearchAnswer
@@ -103,8 +105,13 @@ class WarehouseQueries:
         return search(self._stores.text, request, self.catalog)
 
     def findings(self, *, codes: str | Sequence[str] = (), site: str | Sequence[str] = ()) -> Iterator[LocatedDefect]:
-        """Every defect of the pages as of their last visit; `site` is a registered domain or a host."""
-        return findings(self.catalog, codes=several(codes), sites=several(site))
+        """Every defect of the pages as of their last visit, then those that only several pages together show; `site` is
+        a registered domain or a host."""
+        wanted, sites = several(codes), several(site)
+        yield from findings(self.catalog, codes=wanted, sites=sites)
+        for url, across in across_pages(self._stores).items():
+            if belongs_to(host_of(url), sites):
+                yield from (LocatedDefect(url, one) for one in across if not wanted or one.code in wanted)
 
     def entity(self, iri: str, *, consolidate: bool | None = None) -> Entity:
         """All statements about an IRI, with the pages that make them. Raises `NothingFound` if there are none."""

@@ -6,6 +6,7 @@ Every search can also be shown as the SPARQL query that gives the same pages (`a
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -21,6 +22,8 @@ from quadloom.stores.protocols.text import Highlights, Hit, SearchAnswer, Search
 from quadloom.stores.search.snippets import snippet
 
 MARKS = ("\x02", "\x03")  # around words of a snippet that matched
+_FIRST_MOMENT = datetime.min.replace(tzinfo=UTC).timestamp()
+_LAST_MOMENT = datetime.max.replace(tzinfo=UTC).timestamp() - 1
 
 
 def search_request(
@@ -117,20 +120,29 @@ def why_nothing(index: TextIndex, request: SearchRequest) -> list[str]:
 
 
 def moment(value: str | float, now: float | None = None) -> float:
-    """Unix time of `2026-01-31`, `2026-01-31T12:00:00Z`, `7d` (so long ago) or a number. Raises `UsageError`."""
-    if isinstance(value, int | float):
-        return float(value)
+    """Unix time of `2026-01-31`, `2026-01-31T12:00:00Z`, `7d` (so long ago) or a number; it is between the years 1 and
+    9999. Raises `UsageError`."""
     if not value:
         return 0.0
+    at = _unix_time(value, time.time() if now is None else now)
+    if not _FIRST_MOMENT <= at <= _LAST_MOMENT:  # also refuses what is not a number
+        raise UsageError(f"not a date: {str(value)[:50]!r}", hint="write 2026-01-31, 2026-01-31T12:00:00Z or 7d")
+    return at
+
+
+def _unix_time(value: str | float, now: float) -> float:
     try:
         return float(value)
     except ValueError:
         pass
     try:
-        when = datetime.fromisoformat(value)
+        when = datetime.fromisoformat(str(value))
     except ValueError:
-        return _long_ago(value, time.time() if now is None else now)
-    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+        return _long_ago(str(value), now)
+    try:
+        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+    except OverflowError:
+        return math.nan
 
 
 def _long_ago(value: str, now: float) -> float:

@@ -139,9 +139,7 @@ class Statistics:
     def _sum(cls, parts: Iterable[_Counts]) -> Statistics:
         statistics = cls()
         for counts in parts:
-            statistics.classes.update(counts.classes)
-            statistics.properties.update(counts.properties)
-            statistics.changes.update(counts.changes)
+            statistics._add(counts)
         return statistics
 
     @classmethod
@@ -186,6 +184,15 @@ class Statistics:
             self.count("\n".join(difference.added).encode())
         if difference.removed:
             self.count("\n".join(difference.removed).encode(), -1)
+
+    def add(self, encoded: bytes) -> None:
+        """Add the counts of other pages, as `encode` gives them."""
+        self._add(STATISTICS.decode(encoded))
+
+    def _add(self, counts: _Counts) -> None:
+        self.classes.update(counts.classes)
+        self.properties.update(counts.properties)
+        self.changes.update(counts.changes)
 
     def encode(self) -> bytes:
         return STATISTICS.encode(_Counts(_counted(self.classes), _counted(self.properties), self.changes))

@@ -21,6 +21,12 @@ _SHOWN = (
     ("startDate", "startDate"),
 )
 """What the visible page must show, and the property of the main item through which it is reached."""
+_THROUGH = {"price": "offers", "ratingValue": "aggregateRating"}
+_RATINGS = {
+    f"<{space}schema.org/{name}>": name
+    for space in ("http://", "https://")
+    for name in ("ratingValue", "bestRating", "worstRating")
+}
 _MAIN = frozenset(
     ("Product", "Event", "Recipe", "Book", "Movie", "JobPosting", "Article", "NewsArticle", "BlogPosting")
 )
@@ -79,18 +85,23 @@ def _is_before(one: str, other: str) -> bool:
 
 
 def _rating(item: Item) -> list[Problem]:
-    values = item.texts("ratingValue")
-    if len(values) != 1 or not is_number(values[0].strip()):
-        return []
+    values: list[str] = []
     best, worst = 5.0, 1.0
     is_stated = False
     for predicate, stated, _ in item.stated:
-        name = local(predicate)
-        if name in ("bestRating", "worstRating") and stated[0] == '"' and is_number(bound := text_of(stated).strip()):
+        name = _RATINGS.get(predicate)
+        if name is None or stated[0] != '"':
+            continue
+        text = text_of(stated)
+        if name == "ratingValue":
+            values.append(text)
+        elif is_number(bound := text.strip()):
             if name == "bestRating":
                 best = float(bound)
             else:
                 worst, is_stated = float(bound), True
+    if len(values) != 1 or not is_number(values[0].strip()):
+        return []
     if not is_stated:
         worst = min(worst, best)
     value = float(values[0])
@@ -145,7 +156,9 @@ def _contradictions(mains: list[Item], items: Items) -> list[Problem]:
 
 def _single(item: Item, name: str, items: Items) -> tuple[str, Item, str] | None:
     """The only value of a property: of the item, or of its offer or rating."""
-    through = {"price": "offers", "ratingValue": "aggregateRating"}.get(name)
+    through = _THROUGH.get(name)
+    if (through or name) not in item.names:
+        return None
     holders = [item]
     if through:
         holders = [other for value in item.values(through) if (other := items.by_subject.get(value)) is not None]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple, Protocol
 
 from quadloom.checks.vocabulary import ItemKind, Vocabulary
 from quadloom.model.finding import Severity
+from quadloom.model.quads import Triple
 from quadloom.syntaxes.places import local_name
 from quadloom.syntaxes.terms import RDF, TYPE, XSD
 
@@ -41,7 +43,7 @@ class Item:
 
     def values(self, name: str) -> list[str]:
         """Values of schema.org's property of this name."""
-        terms = (f"{_HTTP}{name}>", f"{_HTTPS}{name}>")
+        terms = _terms(name)
         return [value for predicate, value, _ in self.stated if predicate in terms]
 
     def texts(self, name: str) -> list[str]:
@@ -68,6 +70,11 @@ class Item:
 
 _UNKNOWN = ItemKind()
 _HTTP, _HTTPS = "<http://schema.org/", "<https://schema.org/"
+
+
+@lru_cache(maxsize=512)
+def _terms(name: str) -> tuple[str, str]:
+    return f"{_HTTP}{name}>", f"{_HTTPS}{name}>"
 
 
 class Problem(NamedTuple):
@@ -134,17 +141,14 @@ class ProblemList:
 class Items:
     """All items of a page, by subject, in the order of the page."""
 
-    def __init__(self, slices: Iterable[tuple[str, Sequence[str]]]) -> None:
+    def __init__(self, slices: Sequence[tuple[str, Sequence[Triple]]]) -> None:
         items: dict[str, Item] = {}
         self.by_subject = items
         self._holders: dict[str, tuple[Item, str]] | None = None
-        # Statements whose value is a thing, with their item.
-        self._links: list[tuple[Item, str, str]] = []
-        links = self._links
+        self._slices = slices
         for syntax, statements in slices:
             subject, item = "", None
-            for statement in statements:
-                of, predicate, value = statement.split(" ", 2)
+            for of, predicate, value in statements:
                 if of != subject or item is None:
                     subject = of
                     item = items.get(of)
@@ -154,8 +158,6 @@ class Items:
                     item.types.append(value)
                 else:
                     item.stated.append((predicate, value, syntax))
-                    if value[0] != '"':
-                        links.append((item, predicate, value))
 
     def path(self, item: Item, predicate: str = "") -> str:
         """`Product › offers › price`: the way from an item that nothing refers to."""
@@ -207,11 +209,16 @@ class Items:
 
     def _held_by(self) -> dict[str, tuple[Item, str]]:
         if self._holders is None:
-            self._holders = {}
-            for item, predicate, value in self._links:
-                # What has no type is mostly the page itself, which is no item of its own.
-                if value in self.by_subject and value != item.subject and (item.types or predicate in _LIST):
-                    self._holders.setdefault(value, (item, predicate))
+            items = self.by_subject
+            found: dict[str, tuple[Item, str]] = {}
+            for _, statements in self._slices:
+                for subject, predicate, value in statements:
+                    if value[0] == '"' or value not in items or value in found or value == subject:
+                        continue
+                    # What has no type is mostly the page itself, which is no item of its own.
+                    if predicate != TYPE and (items[subject].types or predicate in _LIST):
+                        found[value] = (items[subject], predicate)
+            self._holders = found
         return self._holders
 
 
@@ -233,6 +240,8 @@ _DOUBLE = f'"^^<{XSD}double>'
 
 def text_of(literal: str) -> str:
     """The text of a literal in N-Triples. A double is written as people do: JSON's 4.5 is `4.5E0` in RDF."""
+    if literal[-1] == '"' and "\\" not in literal:
+        return literal[1:-1]
     text = literal[1 : literal.rindex('"')]
     if literal[-1] == ">" and literal.endswith(_DOUBLE):
         return _decimal(text)

@@ -15,6 +15,7 @@ from quadloom.checks.values import OTHER
 from quadloom.checks.vocabulary import Vocabularies, vocabularies
 from quadloom.checks.vocabulary_checks import vocabulary_problems
 from quadloom.model.finding import WEIGHT, Finding, PageAudit
+from quadloom.model.quads import Triple
 from quadloom.settings import AuditSettings
 from quadloom.syntaxes.registry import Context
 
@@ -41,19 +42,19 @@ NOTHING = PageChecks([], PageAudit())
 
 
 def check_page(
-    context: Context, statements: Sequence[str], counts: Sequence[tuple[str, int]], blanks: Mapping[str, int]
+    context: Context, statements: Sequence[Triple], counts: Sequence[tuple[str, int]], blanks: Mapping[str, int]
 ) -> PageChecks:
     """Check the statements of a page. `counts` are (syntax, statements) in their order, `blanks` the number of blank
     nodes before each syntax. Raises `SettingsError` for a vocabulary or profile that cannot be read."""
     wanted = context.settings.audit
     tables, rules, graphs = _tools(wanted)
-    slices: list[tuple[str, Sequence[str]]] = []
+    slices: list[tuple[str, Sequence[Triple]]] = []
     start = 0
     for syntax, count in counts:
         if syntax not in _NOT_CHECKED:
             part = statements[start : start + min(count, _MOST_STATEMENTS)]
             if syntax == "opengraph":  # on most pages, and seldom with anything to say about it
-                part = [one for one in part if not tables.is_silent(one.split(" ", 2)[1], OTHER)]
+                part = [one for one in part if not tables.is_silent(one[1], OTHER)]
             if part:
                 slices.append((syntax, part))
         start += count
@@ -125,7 +126,7 @@ def _findings(context: Context, items: Items, problems: list[Problem], blanks: M
 def _types(items: Items) -> tuple[tuple[str, int], ...]:
     counted: dict[str, int] = {}
     for item in items.by_subject.values():
-        if item.types:
-            name = item.type
+        name = item.kind.type
+        if name:
             counted[name] = counted.get(name, 0) + 1
     return tuple(counted.items())[:_MOST_TYPES]

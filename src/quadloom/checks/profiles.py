@@ -14,13 +14,14 @@ from typing import NamedTuple
 import msgspec
 
 from quadloom.checks.items import Item, Items, Problem, local
-from quadloom.checks.vocabulary import Vocabulary
+from quadloom.checks.vocabulary import ItemKind, Vocabulary
 from quadloom.errors import SettingsError
 from quadloom.model.finding import Severity
 
 FOLDER = Path(__file__).parent / "rules"
 _MAX_SHAPES = 1000  # kinds of items whose gaps are remembered: those of a template are always the same
 _Shape = tuple[str, ...]
+_Key = tuple[ItemKind, tuple[str, ...]]
 
 
 class ProfileRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -102,7 +103,8 @@ class Profile:
             self._by_type.setdefault(rule.type, []).append(rule)
         self._actions: frozenset[str] | None = None
         self._by_shape: dict[_Shape, list[ProfileRule]] = {}
-        self._gaps: dict[tuple[_Shape, frozenset[str]], tuple[_Gap, ...]] = {}  # by types and properties
+        self._gaps: dict[_Key, tuple[_Gap, ...]] = {}  # by types and properties, as they are stated
+        self._by_properties: dict[tuple[_Shape, frozenset[str]], tuple[_Gap, ...]] = {}
 
     def problems(
         self, items: Items, schema: Vocabulary, others: Sequence[Problem] = (), *, all_remarks: bool = True
@@ -125,10 +127,10 @@ class Profile:
                 rules = self._rules_of(kind.shape, schema)
             if not rules:
                 continue
-            key = (kind.shape, frozenset([one[0] for one in item.stated]))
+            key = (kind, tuple([one[0] for one in item.stated]))
             gaps = self._gaps.get(key)
             if gaps is None:
-                gaps = self._remember_gaps(key, tuple(gap for rule in rules if (gap := _gap(rule, item)).says_anything))
+                gaps = self._find_gaps(key, rules, item)
             for gap in gaps:
                 if gap.only_recommends and not all_remarks and id(gap) in remarked:
                     continue
@@ -188,9 +190,16 @@ class Profile:
             rules = self._by_shape[shape] = self._rules(shape, schema)
         return rules
 
-    def _remember_gaps(self, key: tuple[_Shape, frozenset[str]], gaps: tuple[_Gap, ...]) -> tuple[_Gap, ...]:
-        if len(self._gaps) > _MAX_SHAPES:
+    def _find_gaps(self, key: _Key, rules: list[ProfileRule], item: Item) -> tuple[_Gap, ...]:
+        """The same object for the same types and properties, in whatever order they are stated."""
+        if len(self._gaps) > _MAX_SHAPES or len(self._by_properties) > _MAX_SHAPES:
             self._gaps.clear()
+            self._by_properties.clear()
+        alike = (item.kind.shape or (), frozenset(key[1]))
+        gaps = self._by_properties.get(alike)
+        if gaps is None:
+            gaps = tuple(gap for rule in rules if (gap := _gap(rule, item)).says_anything)
+            self._by_properties[alike] = gaps
         self._gaps[key] = gaps
         return gaps
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from quadloom.checks.items import AddProblem, Item, Items, Stated, full_shape, local, text_of
 from quadloom.checks.values import (
@@ -37,6 +38,14 @@ _TYPED: dict[str, Callable[[str], bool]] = {
     "DateTime": is_date,
     "Time": is_time,
 }
+
+
+@lru_cache(maxsize=256)
+def _forms(data: frozenset[str]) -> tuple[Callable[[str], bool], ...]:
+    """What a text may be, by the datatypes that a property takes."""
+    return tuple(check for kind, check in _TYPED.items() if kind in data)
+
+
 _TYPED_NAMES = {"Number": "a number", "Boolean": "true or false", "Date": "a date of ISO 8601", "Time": "a time"}
 
 
@@ -104,17 +113,24 @@ class ValueCheck:
             return
         data = known.data
         if "Text" in data:
+            if known.members and "//schema.org/" in one[1]:  # any text is right, but this one means a member
+                self._address_of_member(item, Stated(*one), known)
             return
         text = text_of(one[1]).strip()
         if known.enumerations and not data:
             found = self._tables.find(text) if "://" in text else (self._schema, text.removeprefix("schema:"))
             if found is not None and found[0] is self._schema:  # members of other vocabularies are not known
                 self._member(item, Stated(*one), known, found[1])
-        elif data & _TYPED.keys():
-            if not any(_TYPED[kind](text) for kind in data & _TYPED.keys()) and not self._may_be(known, text):
+        elif forms := _forms(data):
+            if not any(is_right(text) for is_right in forms) and not self._may_be(known, text):
                 self._wrong_text(item, Stated(*one), known, text)
         elif "URL" in data and not is_url(text):
             self._bad_url(item, Stated(*one), known, text)
+
+    def _address_of_member(self, item: Item, stated: Stated, known: PropertyTerm) -> None:
+        found = self._tables.find(text_of(stated.value).strip())
+        if found is not None and found[0] is self._schema:
+            self._member(item, stated, known, found[1])
 
     def _may_be(self, known: PropertyTerm, text: str) -> bool:
         """Whether a text is a duration or the name of a member, where these are allowed beside a number."""
@@ -123,7 +139,9 @@ class ValueCheck:
         return bool(known.members) and text.rpartition("/")[2] in known.members
 
     def _remark(self, item: Item, one: tuple[str, str, str], known: PropertyTerm) -> None:
-        """A text where a thing would say more."""
+        """A text where a thing would say more. The address of a thing is as good as the thing."""
+        if one[1].startswith(('"http://', '"https://')):
+            return
         if self._remarked is not None:
             key = (item.kind.type, one[0])
             if key in self._remarked:
@@ -178,9 +196,10 @@ class ValueCheck:
     def _member(self, item: Item, stated: Stated, known: PropertyTerm, name: str) -> None:
         """A member of an enumeration, by name. Enumerations whose members other vocabularies define are not checked."""
         schema = self._schema
-        if not known.members or name in known.members or name in schema.types:
+        if not known.members or name in known.members or name in schema.types or name in schema.properties:
             return
-        if (known.data or known.things) and (stated.value[0] == '"' or name in schema.members):
+        is_word = stated.value[0] == '"' and "://" not in stated.value
+        if (known.data or known.things) and (is_word or name in schema.members):
             return
         kinds = " or ".join(sorted(known.enumerations))
         near = schema.nearest_members(name, known)

@@ -7,6 +7,8 @@ import re
 from quadloom.checks.values import is_date, is_number
 from quadloom.syntaxes.registry import Context
 
+_HEAD = 64  # characters that tell one script from another
+_MOST_TRIES = 20
 _LEAST = 40  # characters; a page with less is made by scripts
 _MONTHS = (
     ("jan",), ("feb", "fév"), ("mar", "mär"), ("apr", "avr"), ("may", "mai", "mag"), ("jun", "jui", "giu"),
@@ -14,6 +16,7 @@ _MONTHS = (
     ("dec", "dez", "déc", "dic"),
 )  # fmt: skip
 _BETWEEN_THOUSANDS = "[ .,'’\u00a0\u202f]?"
+_GOES_ON = re.compile(r"[.,]?\d")
 _WORD = re.compile(r"\w{3,}")
 
 
@@ -21,50 +24,69 @@ class VisiblePage:
     """The text that a page shows, without its scripts and styles.
 
     Words are searched in the text without blanks between elements, where `w<b>or</b>d` is one word; numbers in the text
-    with them, where two cells of a table are two numbers. Both are made when they are needed. Words are searched as
+    with them, where two cells of a table are two numbers. Both are read when they are needed. Words are searched as
     bytes in lower case as far as they are ASCII: to fold the case of all characters of a page costs more than to read
     its data. A page with hardly any text is made by scripts, or has nothing but data: it counts as showing everything.
     """
 
     def __init__(self, context: Context) -> None:
-        self._context = context
+        self._elements = context.all_elements
         self._title = context.facts.title
-        self._body = context.tree.body
         self._hidden: list[str] | None = None
+        self._joined: str | None = None
         self._words: bytes | None = None
-        self._numbers: str | None = None
+        self._separated: str | None = None
 
-    def _shown(self, separator: str) -> str:
+    def _without_scripts(self, text: str) -> str:
         """Empty if what people see is not known."""
-        if self._body is None:
-            return ""
         if self._hidden is None:
-            self._hidden = [node.text_lexbor() or "" for node in self._body.css("script,style")]
-        text = _without(self._body.text(separator=separator), self._hidden)
+            elements = self._elements
+            body = elements.named("body")[0]
+            hidden = sorted([at for at in elements.named("script") + elements.named("style") if at > body])
+            self._hidden = [elements.text(at) for at in hidden]
+        text = _without(text, self._hidden)
         return f"{self._title} {text}" if len(" ".join(text.split(None, _LEAST)[:_LEAST])) >= _LEAST else ""
+
+    def _all_text(self) -> str:
+        """The text without blanks between elements."""
+        if self._joined is None:
+            bodies = self._elements.named("body")
+            self._joined = self._without_scripts(self._elements.text(bodies[0])) if bodies else ""
+        return self._joined
+
+    def _separate(self) -> str:
+        """The text with blanks between elements."""
+        if self._separated is None:
+            body = self._elements.tree.body
+            self._separated = self._without_scripts(body.text(separator=" ")) if body is not None else ""
+        return self._separated
 
     def shows_text(self, text: str) -> bool:
         """Whether most words of a text are there."""
         if self._words is None:
-            if any(text in (node.text() or "") for node in self._context.elements("h1")):
+            elements = self._elements
+            if any(text in elements.text(at) for at in elements.named("h1")):
                 return True  # as on most pages, which need not be searched as a whole
-            self._words = self._shown("").encode("utf-8", "replace").lower()
+            shown = self._all_text()
+            if text in shown:
+                return True
+            self._words = shown.encode("utf-8", "replace").lower()
         words = self._words
         return not words or text.encode("utf-8", "replace").lower() in words or _most(_WORD.findall(text), words)
-
-    def _separate(self) -> str:
-        if self._numbers is None:
-            self._numbers = self._shown(" ")
-        return self._numbers
 
     def shows_number(self, text: str) -> bool:
         """Whether a number is there in any notation: 1299.5 is also `1,299.50`, `1.299,50` and `1 299 50`. What is not
         a number counts as shown: it is another defect."""
-        page = self._separate()
-        if not page or text in page or not is_number(text):
+        joined = self._all_text()
+        if not joined or not is_number(text) or _stands_alone(text, joined):
             return True
         whole, cents = divmod(round(abs(float(text)) * 100), 100)
         groups = f"{whole:,}".split(",")
+        if groups[0] not in joined and text not in joined:  # what no text has, no part of it has
+            return False
+        page = self._separate()
+        if text in page:
+            return True
         decimals = r"(?:[.,]0+)?" if not cents else rf"\s{{0,3}}[.,'’]?\s{{0,3}}{f'{cents:02}'.rstrip('0')}0*"
         pattern = re.compile(_BETWEEN_THOUSANDS.join(groups) + decimals + r"(?![.,]?\d)")
         at = page.find(groups[0])
@@ -81,9 +103,14 @@ class VisiblePage:
         if text[4] != "-" or not 1 <= int(text[5:7]) <= 12 or not text[8:10].isdigit():
             return True
         month, day = int(text[5:7]), int(text[8:10])
-        page = self._separate()
-        if not page:
+        joined = self._all_text()
+        if not joined:
             return True
+        if str(day) not in joined:
+            return False
+        if text[:4] in joined and _has_number(joined, day):
+            return True  # as in most dates; to separate the elements costs more than all other comparisons
+        page = self._separate()
         if not _has_number(page, day):
             return False
         if text[:4] in page or _has_number(page, month):
@@ -96,11 +123,34 @@ def _without(text: str, parts: list[str]) -> str:
     kept = []
     start = 0
     for part in parts:
-        at = text.find(part, start) if part else -1
+        at = _place(part, text, start) if part else -1
         if at >= 0:
             kept.append(text[start:at])
             start = at + len(part)
     return " ".join((*kept, text[start:])) if kept else text
+
+
+def _place(part: str, text: str, start: int) -> int:
+    """As `text.find`, which prepares itself for long parts; their beginning is found in a third of the time."""
+    head = part[:_HEAD]
+    at = text.find(head, start)
+    tries = 0
+    while at >= 0 and not text.startswith(part, at):
+        tries += 1
+        if tries > _MOST_TRIES:  # a page can repeat the beginning as often as it likes
+            return text.find(part, at)
+        at = text.find(head, at + 1)
+    return at
+
+
+def _stands_alone(number: str, page: str) -> bool:
+    """Whether a number is written in just this way, not as part of a longer one."""
+    at = page.find(number)
+    while at >= 0:
+        if not _follows_digit(page, at) and not _GOES_ON.match(page, at + len(number)):
+            return True
+        at = page.find(number, at + 1)
+    return False
 
 
 def _has_number(page: str, number: int) -> bool:

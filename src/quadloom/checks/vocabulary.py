@@ -53,8 +53,9 @@ class ItemKind:
 
     `type`: the local name of the first type. `shape`: names of the types in schema.org; None = one of them is unknown
     or of another vocabulary, so that properties of others are no surprise; empty = no type is stated. `properties`:
-    those of schema.org that such an item may have, by their terms. `odd`: whether there is something to say about the
-    types. `space`: the namespace of the first type in schema.org, as it is written.
+    those of schema.org that such an item may have, by their terms; all of them if the types do not limit them. `odd`:
+    whether there is something to say about the types. `space`: the namespace of the first type in schema.org, as it is
+    written.
     """
 
     __slots__ = ("odd", "properties", "shape", "space", "type")
@@ -92,6 +93,7 @@ class Vocabulary:
         self._shapes: dict[tuple[str, ...], dict[str, PropertyTerm]] = {}
         self._accepted: dict[tuple[str, tuple[str, ...]], bool] = {}
         self._nearest: dict[str, list[str]] = {}
+        self._owners: dict[tuple[str, tuple[str, ...]], tuple[str, str]] = {}
         self._read(text, origin)
 
     def _read(self, text: str, origin: str) -> None:
@@ -149,6 +151,8 @@ class Vocabulary:
                 enumerations.add(kind)
             else:
                 things.add(kind)
+        members = self._members_of(enumerations)
+        is_text = "Text" in data and not members  # a text may be the address of a member
         return PropertyTerm(
             name,
             frozenset(domains),
@@ -156,9 +160,9 @@ class Vocabulary:
             frozenset(data),
             frozenset(things),
             frozenset(enumerations),
-            self._members_of(enumerations),
+            members,
             newer,
-            "Text" in data and not newer and name not in SPECIAL and name not in MARKED,
+            is_text and not newer and name not in SPECIAL and name not in MARKED,
             _rule(name, data, things),
             # `5 km` and `270 calories` are how schema.org writes quantities.
             not data and bool(things) and not any("Quantity" in self.ancestors(kind) for kind in things),
@@ -202,6 +206,11 @@ class Vocabulary:
             self._shapes[types] = shape
         return shape
 
+    def all_terms(self) -> dict[str, PropertyTerm]:
+        """All properties in the same form, for things whose types do not limit them."""
+        spaces = self.namespaces[:2]
+        return {f"<{space}{name}>": one for space in spaces for name, one in self.properties.items()}
+
     def fits(self, types: tuple[str, ...], wanted: frozenset[str]) -> bool:
         """Whether one of the types is a wanted one or below it."""
         return any(not wanted.isdisjoint(self.ancestors(name)) for name in types)
@@ -224,7 +233,12 @@ class Vocabulary:
         return known
 
     def nearest_types(self, name: str) -> list[str]:
-        return _nearest(name, self.types)
+        key = f"{name} type"
+        near = self._nearest.get(key)
+        if near is None:
+            near = _nearest(name, self.types)
+            _remember(self._nearest, key, near)
+        return near
 
     def nearest_properties(self, name: str, types: tuple[str, ...]) -> list[str]:
         """Real names like this one, first among those that the types have."""
@@ -236,8 +250,32 @@ class Vocabulary:
             _remember(self._nearest, key, near)
         return near
 
+    def owners(self, of: PropertyTerm, types: tuple[str, ...]) -> tuple[str, str]:
+        """What is expected of a property that these types do not have, and what to do: the types that have it, and
+        properties with similar names that these types have."""
+        key = (of.name, types)
+        known = self._owners.get(key)
+        if known is None:
+            domains = sorted(of.domains)
+            own = self.shape(types)
+            near = [name for name in self.nearest_properties(of.name, types) if f"<{self.namespaces[0]}{name}>" in own]
+            known = (
+                f"{of.name} on {', '.join(domains[:6])}{' …' if len(domains) > 6 else ''}",
+                (f"write {' or '.join(near)}, or " if near else "")
+                + f"put it on {' or '.join(domains[:3])}{' …' if len(domains) > 3 else ''}",
+            )
+            if len(self._owners) >= _MAX_TERMS:
+                self._owners.clear()
+            self._owners[key] = known
+        return known
+
     def nearest_members(self, name: str, of: PropertyTerm) -> list[str]:
-        return _nearest(name, dict.fromkeys(sorted(of.members)))
+        key = f"{name} member {of.name}"
+        near = self._nearest.get(key)
+        if near is None:
+            near = _nearest(name, dict.fromkeys(sorted(of.members)))
+            _remember(self._nearest, key, near)
+        return near
 
 
 def _nearest(name: str, names: dict[str, object] | dict[str, PropertyTerm] | dict[str, tuple[str, ...]]) -> list[str]:
@@ -275,6 +313,9 @@ class Vocabularies:
         self._type_names: dict[str, str] = {}
         self._kinds: dict[tuple[str, ...], ItemKind] = {}
         self._silent: dict[str, bool] = {}
+        self._quiet: dict[str, bool] = {}
+        is_first = self._by_namespace[self.schema.namespaces[0]] is self.schema  # a user's own table may take its place
+        self._unlimited = self.schema.all_terms() if is_first else {}
 
     def find(self, iri: str) -> tuple[Vocabulary, str] | None:
         """The table that an IRI (without brackets) belongs to, and its local name there."""
@@ -298,10 +339,18 @@ class Vocabularies:
         return ItemKind(
             local_name(types[0]) if types else "",
             shape,
-            self.schema.shape(shape) if shape else {},
-            odd=any(not name or name in self.schema.superseded for name in names),
+            self.schema.shape(shape) if shape else self._unlimited,
+            odd=any(self._is_odd(term) for term in types),
             space=space,
         )
+
+    def _is_odd(self, term: str) -> bool:
+        """Whether there is something to say about a type: it is unknown or superseded, or its prefix is."""
+        found = self.find(term[1:-1])
+        if found is None:
+            return not term.startswith("<http")
+        table, name = found
+        return name not in table.types or name in table.superseded
 
     def schema_type(self, term: str) -> str:
         """The name of a type of schema.org, given as a term in N-Triples; empty = another one, or none."""
@@ -328,6 +377,15 @@ class Vocabularies:
             )
             _remember(self._silent, term, silent)
         return silent
+
+    def is_quiet(self, term: str, ruled: Container[str]) -> bool:
+        """The same for values of every kind, and also for properties of vocabularies that nobody described here."""
+        quiet = self._quiet.get(term)
+        if quiet is None:
+            is_foreign = term.startswith("<http") and term not in ruled and self.find(term[1:-1]) is None
+            quiet = is_foreign or self.is_silent(term, ruled)
+            _remember(self._quiet, term, quiet)
+        return quiet
 
 
 def _remember(known: dict[str, T], term: str, value: T) -> None:

@@ -41,10 +41,11 @@ def vocabulary_problems(
     Sets the items' kinds. `base` is the page's address. Without `all_remarks`, a remark about a property of a type is
     made once for the page.
     """
-    for item in items.by_subject.values():
+    described = [item for item in items.by_subject.values() if item.stated or item.types]
+    for item in described:
         item.kind = tables.kind(tuple(item.types))
     check = _Check(items, tables, base, all_remarks)
-    for item in items.by_subject.values():
+    for item in described:
         check.item(item)
         if len(check.problems) >= _MAX_PROBLEMS:
             break
@@ -61,6 +62,7 @@ class _Check:
         self._tables = tables
         self._schema = tables.schema
         self._fragment = f"<{base.partition('#')[0]}#"
+        self._folder = f"<{base.rpartition('/')[0]}/"
         self._schemes: dict[str, dict[str, Item]] = {}
 
     def item(self, item: Item) -> None:
@@ -75,10 +77,16 @@ class _Check:
             if kind.space not in seen:
                 seen[kind.space] = item
         known_here = kind.properties.get
+        is_quiet, folder = self._tables.is_quiet, self._folder
         for one in item.stated:
-            known = known_here(one[0])
-            is_text = one[1][0] == '"'
+            predicate, value, syntax = one
+            known = known_here(predicate)
+            is_text = value[0] == '"'
             if known is None:
+                has_nothing = value[-1] != ">" if is_text else not value.startswith(folder)
+                # Microdata without a type makes properties from the page's own address.
+                if has_nothing and syntax != "microdata" and is_quiet(predicate, OTHER):
+                    continue
                 known = self._unfitting(item, one)
                 if known is None:
                     continue
@@ -171,9 +179,6 @@ class _Check:
         return None
 
     def _wrong_domain(self, item: Item, stated: Stated, known: PropertyTerm, shape: tuple[str, ...]) -> None:
-        domains = sorted(known.domains)
-        near = self._schema.nearest_properties(known.name, shape)
-        near = [name for name in near if f"<{self._schema.namespaces[0]}{name}>" in self._schema.shape(shape)]
         self._add(
             item,
             "schema-wrong-domain",
@@ -182,10 +187,8 @@ class _Check:
             "property",
             stated.predicate,
             stated.value,
-            found=f"{known.name} on {', '.join(shape)}",
-            expected=f"{known.name} on {', '.join(domains[:6])}{' …' if len(domains) > 6 else ''}",
-            advice=(f"write {' or '.join(near)}, or " if near else "")
-            + f"put it on {' or '.join(domains[:3])}{' …' if len(domains) > 3 else ''}",
+            f"{known.name} on {', '.join(shape)}",
+            *self._schema.owners(known, shape),
             syntax=stated.syntax,
         )
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from cyclopts import Parameter
 
-from quadloom.asking.audit.report import DefectGroup, audit, pages_of
+from quadloom.asking.audit.across_pages import audited_pages
+from quadloom.asking.audit.report import DefectGroup, audit
 from quadloom.asking.numbers import labelled
 from quadloom.cli.crawling.crawl import follow_crawl
 from quadloom.cli.session import Session, session
@@ -92,12 +96,20 @@ def demo(
         _audit(s, warehouse, folder)
     s.print("\nNext")
     for command, what in (
+        *activation(),
         (f"quadloom -w {folder} serve", "the same in a browser"),
         (f"quadloom -w {folder} report", "all of it in one HTML file"),
         ("quadloom crawl https://your.site", "your own pages"),
         ("quadloom inspect URL", "what one page states, and its mistakes"),
     ):
         s.print(f"  {command:<34}  {what}")
+
+
+def activation() -> Iterator[tuple[str, str]]:
+    """How the shell finds `quadloom`, if it does not yet: `make demo` calls it by its path."""
+    activate = Path(sys.executable).parent / "activate"
+    if shutil.which("quadloom") is None and activate.exists():
+        yield f". {os.path.relpath(activate)}", "so that the shell finds quadloom"
 
 
 def _serve_sites(s: Session) -> None:
@@ -131,7 +143,7 @@ def _audit(s: Session, warehouse: Warehouse, folder: Path) -> None:
     """The worst mistakes in the sites' data, three kinds of them."""
     s.print(f"\nWhat is wrong with their data?\n  $ quadloom -w {folder} audit")
     by_code: dict[str, DefectGroup] = {}
-    for group in audit(pages_of(warehouse.stores.catalog)).groups:
+    for group in audit(audited_pages(warehouse.stores)).groups:
         by_code.setdefault(group.code, group)
     for group in list(by_code.values())[:3]:
         s.print(f"    {group.headline}\n      on {group.site}; fix: {group.fix}")

@@ -1,6 +1,6 @@
 """`quadloom`: the table of commands, and the one place where errors become messages and exit codes.
 
-Exit codes: 0 done, 1 failed, 2 usage, 3 config, 4 empty, 5 limit, 6 unreachable, 7 locked, 130 interrupted.
+Exit codes: 0 done, 1 failed, 2 usage, 3 config, 4 empty, 5 limit, 6 unreachable, 7 locked, 8 child, 130 interrupted.
 
 The options are read by `quadloom.cli.application`, which is imported when a command is run: `quadloom --help` prints
 the table without it, in a third of the time.

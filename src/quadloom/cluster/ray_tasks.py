@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import atexit
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from itertools import islice
 
 from msgspec.structs import replace
 
 from quadloom.cluster.ray_workers import connected
 from quadloom.errors import SettingsError, StoreError
-from quadloom.maintenance.bulk import BulkJob, Runner, TaskResult, perform
+from quadloom.maintenance.bulk import BulkJob, Runner, TaskResult, opened, perform
 from quadloom.model.wire import decode, encode
 from quadloom.settings import Settings
+from quadloom.stores.stores import Stores
 
 _LOCAL = "local"
 _RETRIES = 3
+_AHEAD = 4  # tasks for each processor that wait or are done: their results are in Ray's memory until they are taken
 
 
 def on_ray_tasks(address: str, settings: Settings) -> Runner:
@@ -30,10 +35,13 @@ def on_ray_tasks(address: str, settings: Settings) -> Runner:
             # A Ray task may be repeated: it only reads the warehouse, or replaces what an earlier try left.
             remote = ray.remote(num_cpus=1, max_retries=_RETRIES)(_here if address == _LOCAL else _elsewhere)
             data = encode(job)
-            waiting = [remote.remote(data, task) for task in tasks]
+            left = iter(tasks)
+            most = _AHEAD * max(1, int(ray.cluster_resources().get("CPU", 1)))
+            waiting = [remote.remote(data, task) for task in islice(left, most)]
             while waiting:
                 done, waiting = ray.wait(waiting, num_returns=1)
                 result = decode(ray.get(done[0]), TaskResult)
+                waiting += [remote.remote(data, task) for task in islice(left, 1)]
                 if result.error:
                     raise StoreError(result.error, hint=result.hint)
                 yield result
@@ -44,13 +52,30 @@ def on_ray_tasks(address: str, settings: Settings) -> Runner:
 
 
 def _here(job: bytes, task: str) -> bytes:
-    return encode(perform(decode(job, BulkJob), task))
+    return encode(perform(decode(job, BulkJob), _stores_of(job, elsewhere=False), task))
 
 
 def _elsewhere(job: bytes, task: str) -> bytes:
     """On a machine without a directory of the warehouse: everything is on servers."""
-    with tempfile.TemporaryDirectory(prefix="quadloom-") as folder:
-        return encode(perform(replace(decode(job, BulkJob), path=folder), task))
+    return encode(perform(decode(job, BulkJob), _stores_of(job, elsewhere=True), task))
+
+
+_opened: dict[bytes, tuple[ExitStack, Stores]] = {}  # by job; of the last one only
+
+
+def _stores_of(data: bytes, *, elsewhere: bool) -> Stores:
+    """Opened once by each process of Ray, which does many tasks of a job: opening takes as long as a small task."""
+    if data not in _opened:
+        for closing, _ in _opened.values():
+            closing.close()
+        _opened.clear()
+        closing, job = ExitStack(), decode(data, BulkJob)
+        if elsewhere:
+            folder = closing.enter_context(tempfile.TemporaryDirectory(prefix="quadloom-"))
+            job = replace(job, path=folder)
+        _opened[data] = (closing, closing.enter_context(opened(job)))
+        atexit.register(closing.close)
+    return _opened[data][1]
 
 
 def _check_reachable(settings: Settings) -> None:

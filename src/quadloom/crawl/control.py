@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import os
 import socket
+import stat
 import tempfile
 import threading
 from collections.abc import Callable
@@ -59,10 +60,23 @@ def socket_path(warehouse: Path, process: str = "") -> Path:
     inside = warehouse.resolve() / "control.sock"
     if len(str(inside).encode()) + _MAX_PROCESS > _MAX_PATH:
         digest = hashlib.sha256(str(inside).encode()).hexdigest()[:16]
-        folder = Path(tempfile.gettempdir()) / f"quadloom-{os.getuid()}"
-        folder.mkdir(mode=0o700, exist_ok=True)
-        inside = folder / f"{digest}.sock"
+        inside = _private_folder() / f"{digest}.sock"
     return inside.with_stem(f"{inside.stem}-{process}") if process else inside
+
+
+def _private_folder() -> Path:
+    """A directory of this user alone below the temporary one, which all users share: whoever created it in advance
+    could answer in the name of the crawl. Raises `StoreError`."""
+    folder = Path(tempfile.gettempdir()) / f"quadloom-{os.getuid()}"
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
+        raise StoreError(
+            f"{folder} is not a private directory of this user",
+            hint="remove it, or give the warehouse a shorter path, so that its control socket can be inside",
+        )
+    return folder
 
 
 def ask(warehouse: Path, verb: str, **arguments: Value) -> Value | None:
@@ -161,5 +175,5 @@ class ControlServer:
         except TimeoutError:
             busy = _busy()
             return ControlReply(False, None, busy.message, busy.hint)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             return ControlReply(False, None, f"invalid request: {error}", "send one JSON object on one line")

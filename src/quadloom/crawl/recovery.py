@@ -182,7 +182,6 @@ class _Recovery:
             if old is not None:
                 quads.insert_new([Quads.of(graph, old.graph(graph)) for graph in other_graphs(old) if graph != VISITS])
             quads.flush()
-            quads.optimize()
             text.commit()
             ledger.complete(Statistics.recounted(quads, stores.catalog).encode())
             return RecoveryReport(

@@ -41,6 +41,7 @@ from quadloom.model.outcome import PageRow, Settlement
 from quadloom.model.phase import ALL_PHASES
 from quadloom.model.wire import Value
 from quadloom.process.clock import described_step, unix_time
+from quadloom.process.threads import close_all
 from quadloom.ranking.link_exchange import LinkExchange
 from quadloom.ranking.ranker import PageRanker
 from quadloom.refresh.reschedule import Rescheduler
@@ -258,14 +259,18 @@ class CrawlSession:
         if self._closed:
             return
         self._closed = True
-        for rounds in self._background:
-            rounds.close()
-        self._crawl.close()
-        if self._ranker is not None:
-            self._ranker.close()
-        self._ingest.close()
-        for rounds in self._background:
-            rounds.join()
+        close_all(
+            (
+                *(rounds.close for rounds in self._background),
+                self._crawl.close,
+                *((self._ranker.close,) if self._ranker is not None else ()),
+                self._ingest.close,
+                *(rounds.join for rounds in self._background),
+                self._save_schedule,
+            )
+        )
+
+    def _save_schedule(self) -> None:
         rescheduled = self._rescheduler.close if self._rescheduler is not None else lambda: None
         for save in (rescheduled, lambda: self._scheduler.close(exact=self.phases == ALL_PHASES)):
             try:

@@ -22,11 +22,8 @@ from quadloom.asking.sparql.result_formats import write_graph
 from quadloom.errors import UsageError
 from quadloom.export.description import dataset_description
 from quadloom.export.parquet import write_parquet
-from quadloom.export.selection import PageGraph, Selection, selected_graphs, selected_pages
+from quadloom.export.selection import PageGraph, PageSource, Selection, StoredPages
 from quadloom.stores.archive.warc_record import file_header
-from quadloom.stores.protocols.archive import Archive
-from quadloom.stores.protocols.catalog import Catalog
-from quadloom.stores.protocols.quads import QuadStore
 
 SUFFIXES = {
     "nq": "nq", "nquads": "nq", "trig": "trig", "ttl": "turtle", "turtle": "turtle", "nt": "nt", "jsonld": "jsonld",
@@ -64,20 +61,21 @@ def export_to(
     selection: Selection,
     now: float,
     progress: Callable[[int], None] = lambda _pages: None,
+    pages: PageSource | None = None,
 ) -> DumpReport:
-    """Write a warehouse in any format of `parse_format`. `stream` stays open."""
+    """Write a warehouse in any format of `parse_format`. `stream` stays open. `pages`: where they come from, if not
+    from the stores of the warehouse."""
     name, packing = parse_format(format)
+    source = pages or StoredPages(warehouse.catalog, warehouse.quads, warehouse.archive)
     if name == "warc":  # compressed record by record already
-        return dump_archive(
-            warehouse.catalog, warehouse.archive, stream, selection, name="export.warc.gz", now=now, progress=progress
-        )
+        return dump_archive(source, stream, selection, name="export.warc.gz", now=now, progress=progress)
     with packed(stream, packing) as sink:
         if name == "void":
             title = f"Quadloom warehouse {warehouse.path.name}"
             numbers = warehouse.statistics(limit=1000)
             sink.write(dataset_description(numbers, dataset="urn:quadloom:dataset", title=title, now=now))
             return DumpReport(numbers.pages, numbers.quads)
-        return dump(warehouse.catalog, warehouse.quads, sink, name, selection, progress)
+        return dump(source, sink, name, selection, progress)
 
 
 def packed(stream: BinaryIO, packing: str) -> AbstractContextManager[DumpSink]:
@@ -92,15 +90,14 @@ def packed(stream: BinaryIO, packing: str) -> AbstractContextManager[DumpSink]:
 
 
 def dump(
-    catalog: Catalog,
-    quads: QuadStore,
+    pages: PageSource,
     stream: DumpSink,
     format: str,
     selection: Selection,
     progress: Callable[[int], None] = lambda _pages: None,
 ) -> DumpReport:
     """Write the selected pages' statements."""
-    counted = _Counted(selected_graphs(catalog, quads, selection), progress)
+    counted = _Counted(pages.graphs(selection), progress)
     if format == "nq":
         for found in counted:
             stream.write(found.about + found.nquads)
@@ -114,8 +111,7 @@ def dump(
 
 
 def dump_archive(
-    catalog: Catalog,
-    archive: Archive,
+    pages: PageSource,
     stream: DumpSink,
     selection: Selection,
     *,
@@ -125,15 +121,14 @@ def dump_archive(
 ) -> DumpReport:
     """Write all archived versions of the selected pages, oldest first, as one .warc.gz."""
     stream.write(file_header(name, now))
-    pages = records = 0
-    for row in selected_pages(catalog, selection):
-        refs = [visit.archive for visit in reversed(catalog.history(row.fingerprint)) if visit.archive is not None]
-        for ref in dict.fromkeys(refs):
-            stream.write(archive.record(ref).member)  # byte for byte, under the record's own id
-            records += 1
-        pages += 1
-        progress(pages)
-    return DumpReport(pages, records)
+    done = records = 0
+    for found in pages.records(selection):
+        for member in found.members:
+            stream.write(member)
+        records += len(found.members)
+        done += 1
+        progress(done)
+    return DumpReport(done, records)
 
 
 class _Counted:

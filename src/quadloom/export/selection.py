@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Protocol
 
 import msgspec
 
 from quadloom.model.outcome import PageRow
 from quadloom.model.url import site_of
 from quadloom.phases.descriptions import PAGES
+from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.syntaxes.terms import TYPE
 
 _BATCH = 500
+_LOWEST = -(1 << 63)  # of all fingerprints
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,32 +28,66 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     until: float = 0.0
 
 
-class PageGraph(msgspec.Struct, frozen=True):
-    """A page and its statements; `about` describes it in the graph `urn:quadloom:pages`. Both are sorted N-Quads."""
+class PageGraph(msgspec.Struct, frozen=True, array_like=True):
+    """The statements of a page; `about` describes it in the graph `urn:quadloom:pages`. Both are sorted N-Quads."""
 
-    page: PageRow
     nquads: bytes
     about: bytes
 
 
-def selected_pages(catalog: Catalog, selection: Selection) -> Iterator[PageRow]:
-    """Indexed pages by site and time, in the order of their fingerprints, which is the same for equal warehouses."""
-    after = -(1 << 63)
-    while rows := catalog.scan(after=after, limit=_BATCH):
-        after = rows[-1].fingerprint
-        for row in rows:
-            if (row.quads_digest or row.text_digest) and _is_wanted(row, selection):
-                yield row
+class PageRecords(msgspec.Struct, frozen=True, array_like=True):
+    """All archived versions of a page, oldest first, each as a member of a .warc.gz file."""
+
+    members: tuple[bytes, ...]
 
 
-def selected_graphs(catalog: Catalog, quads: QuadStore, selection: Selection) -> Iterator[PageGraph]:
-    """The same pages with their statements, selected by type too."""
-    for row in selected_pages(catalog, selection):
-        graph = row.graph
-        if selection.types and not _has_type(quads, graph, selection.types):
-            continue
-        about = sorted(quads.match(f"<{graph}>", None, None, f"<{PAGES}>"))
-        yield PageGraph(row, quads.graph(graph), "".join(f"{line}\n" for line in about).encode())
+class PageSource(Protocol):
+    """Where an export gets its pages from, in the order of their fingerprints: equal warehouses give equal exports."""
+
+    def graphs(self, selection: Selection) -> Iterator[PageGraph]: ...
+
+    def records(self, selection: Selection) -> Iterator[PageRecords]:
+        """`types` select nothing here."""
+        ...
+
+
+class StoredPages:
+    """A `PageSource`: the pages of these stores from fingerprint `first` up to, but not including, `end`."""
+
+    def __init__(
+        self, catalog: Catalog, quads: QuadStore, archive: Archive, first: int = _LOWEST, end: int = -_LOWEST
+    ) -> None:
+        self._catalog = catalog
+        self._quads = quads
+        self._archive = archive
+        self._first, self._end = first, end
+
+    def rows(self, selection: Selection) -> Iterator[PageRow]:
+        """Indexed pages by site and time."""
+        after = self._first - 1 if self._first > _LOWEST else _LOWEST
+        while rows := self._catalog.scan(after=after, limit=_BATCH):
+            after = rows[-1].fingerprint
+            for row in rows:
+                if row.fingerprint >= self._end:
+                    return
+                if (row.quads_digest or row.text_digest) and _is_wanted(row, selection):
+                    yield row
+
+    def graphs(self, selection: Selection) -> Iterator[PageGraph]:
+        """The same pages with their statements, selected by type too."""
+        for row in self.rows(selection):
+            graph = row.graph
+            if selection.types and not _has_type(self._quads, graph, selection.types):
+                continue
+            about = sorted(self._quads.match(f"<{graph}>", None, None, f"<{PAGES}>"))
+            yield PageGraph(self._quads.graph(graph), "".join(f"{line}\n" for line in about).encode())
+
+    def records(self, selection: Selection) -> Iterator[PageRecords]:
+        for row in self.rows(selection):
+            history = reversed(self._catalog.history(row.fingerprint))
+            refs = dict.fromkeys(visit.archive for visit in history if visit.archive is not None)
+            # Byte for byte, under the record's own id.
+            yield PageRecords(tuple(self._archive.record(ref).member for ref in refs))
 
 
 def _is_wanted(row: PageRow, selection: Selection) -> bool:

@@ -1,7 +1,8 @@
 """The fetch unit of a real crawl: a child process. HTTP only, bodies are never parsed there.
 
 `FetchProcess` is the owner's end. It restarts the child when it dies, and returns what it had in hand. The child runs
-`python -m quadloom.fetching.process FD`: orders come in, and each visit goes back as one `FetchResult`.
+`python -m quadloom.fetching.process FD`: it says that it is ready by an empty batch, orders come in, and each visit
+goes back as one `FetchResult`.
 """
 
 from __future__ import annotations
@@ -16,15 +17,19 @@ from contextlib import suppress
 import msgspec
 
 from quadloom.fetching.browser.renderer import find_browser
+from quadloom.fetching.crashing_visits import CrashingVisits
 from quadloom.fetching.fetcher import Fetcher, FetchResult
 from quadloom.fetching.guard import Guard
 from quadloom.fetching.replay import replay_source
 from quadloom.fetching.unit import FetchOrder, HostAddress, Orders, open_fetcher, serve
 from quadloom.model import wire
-from quadloom.model.page import Page
+from quadloom.model.outcome import HostPace
+from quadloom.model.page import Failure, Page
 from quadloom.model.visit import Visit
 from quadloom.process import threads
 from quadloom.process.channel import Channel, ChannelClosed, ChildProcess, ProcessHeartbeat, attach, start
+from quadloom.process.clock import unix_time
+from quadloom.process.restarts import Restarts
 from quadloom.settings import Settings
 
 _CONNECT_SECONDS = 5.0
@@ -39,7 +44,8 @@ class FetchProcess:
     """See `quadloom.fetching.unit.FetchUnit`; the transport is that of `settings.crawl.transport`.
 
     Raises `SettingsError` if that names none, if a part of the browser is missing, or for a block of `guard.allow` that
-    is none.
+    is none. A child that cannot start is tried again a few times; then `failed` gets `ChildFailed`. A visit that kills
+    the child again and again is given up (`quadloom.fetching.crashing_visits`).
     """
 
     def __init__(
@@ -61,8 +67,11 @@ class FetchProcess:
         self._lost = lost
         self._failed = failed
         self._lock = threading.Lock()
+        self._sending = threading.Lock()
         self._in_hand: dict[int, Visit] = {}
-        self._closing = False
+        self._crashing = CrashingVisits()
+        self._restarts = Restarts("fetch")
+        self._closing = threading.Event()
         self._spent_cpu = 0.0
         self._child = self._start()
 
@@ -74,10 +83,8 @@ class FetchProcess:
         with self._lock:
             child = self._child
             self._in_hand.update((visit.fingerprint, visit) for visit in visits)
-        try:
-            child.channel.send(FetchOrder(tuple(visits), robots, strikes))
-        except ChannelClosed:
-            return  # the receiving thread gets the same error and gives the visits back
+            now = self._crashing.admit(visits)
+        self._order(child, FetchOrder(tuple(now), robots, strikes))
 
     def reaches(self, endpoints: Sequence[HostAddress]) -> bool:
         for endpoint in endpoints:
@@ -93,42 +100,84 @@ class FetchProcess:
         return ProcessHeartbeat("fetch", child.process.pid, child.resident_bytes(), child.cpu_seconds(), self.in_hand)
 
     def close(self) -> None:
-        self._closing = True
-        self._spent_cpu = self.cpu_seconds()
-        self._child.kill()
-        self._child.channel.close()
+        with self._lock:
+            self._closing.set()
+            self._spent_cpu = self.cpu_seconds()
+            self._child.kill()
+            self._child.channel.close()
 
     def _start(self) -> ChildProcess:
         child = start(__name__, self._settings, from_template=True)
         threads.start("fetch-receiver", lambda: self._receive(child), self._failed)
         return child
 
+    def _order(self, child: ChildProcess, order: FetchOrder) -> None:
+        try:
+            with self._sending:
+                child.channel.send(order)
+        except ChannelClosed:
+            return  # the receiving thread gets the same error and gives the visits back
+
     def _receive(self, child: ChildProcess) -> None:
+        ready = False
         try:
             while True:
                 batch = wire.decode(child.channel.receive_bytes(), FetchedBatch)
+                if not ready:
+                    ready = True
+                    self._restarts.ready()
+                    continue
+                self._restarts.worked()
+                more: list[Visit] = []
                 with self._lock:
                     for item in batch.fetched:
                         self._in_hand.pop(item.visit.fingerprint, None)
+                        more += self._crashing.ended(item.visit.fingerprint)
+                if more:
+                    self._order(child, FetchOrder(tuple(more), {}, {}))
                 self._fetched(batch.fetched)
         except ChannelClosed:
-            if not self._closing:
-                self._replace(child)
+            if not self._closing.is_set():
+                self._replace(child, ready)
 
-    def _replace(self, dead: ChildProcess) -> None:
+    def _replace(self, dead: ChildProcess, ready: bool) -> None:
+        self._spent_cpu += dead.cpu_seconds()
+        cause = dead.wait().describe(0.0, 0)
         with self._lock:
-            self._spent_cpu += dead.cpu_seconds()
-            dead.kill()
-            lost = list(self._in_hand.values())
-            self._in_hand.clear()
-            self._child = self._start()
+            guilty = self._crashing.died(list(self._in_hand.values())) if ready else []
+            for visit in guilty:
+                del self._in_hand[visit.fingerprint]
+        lost: list[Visit] | None = None
+        while lost is None:
+            if self._closing.wait(self._restarts.died(was_ready=ready, cause=cause)):
+                return
+            with self._lock:
+                if self._closing.is_set():
+                    return
+                try:
+                    self._child = self._start()
+                except (ChannelClosed, OSError) as error:
+                    ready, cause = False, f"did not start: {error}"
+                else:
+                    lost = list(self._in_hand.values())  # with those that were sent to the dead child meanwhile
+                    self._in_hand.clear()
         self._lost(lost)
+        if guilty:
+            self._fetched([_given_up(visit, cause) for visit in guilty])
+
+
+def _given_up(visit: Visit, cause: str) -> FetchResult:
+    now = unix_time()
+    message = f"the fetch process died three times with this page in hand; the last one {cause}"
+    failure = Failure(visit.href, "internal", message, transient=True, fetched_at=now)
+    return FetchResult(visit, failure, HostPace(visit.host, "", 0.0, now))
 
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     channel = attach()
     fetcher = open_fetcher(channel.receive(Settings))
+    channel.send(FetchedBatch(()))
     orders: Orders = queue.SimpleQueue()
     threading.Thread(target=_read, args=(channel, orders, fetcher), daemon=True).start()
 

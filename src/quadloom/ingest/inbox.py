@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from quadloom.errors import QuadloomError
+from quadloom.errors import QuadloomError, UsageError
 from quadloom.model.event import EventKind
 from quadloom.model.service import InstanceLoad
 from quadloom.model.visit import Visit
@@ -94,6 +94,11 @@ class OwnerCall:
             self.result.set_result(self._action())
         except QuadloomError as error:
             self.result.set_exception(error)
+        except (ValueError, TypeError, ArithmeticError, LookupError, RecursionError) as error:
+            # A value that no check foresaw: whoever sent it learns it, and the crawl goes on. Its transaction was
+            # rolled back.
+            refused = UsageError(f"this cannot be done: {type(error).__name__}: {error}", hint="check the values sent")
+            self.result.set_exception(refused)
 
 
 class Inbox:

@@ -39,6 +39,7 @@ from quadloom.model.page import Failure, Page
 from quadloom.model.phase import ALL_PHASES, Owed
 from quadloom.model.visit import Visit
 from quadloom.process.clock import unix_time
+from quadloom.process.threads import close_all
 from quadloom.settings import Settings
 from quadloom.stores.protocols.catalog import FIRST_UNINDEXED, UnindexedPlace
 from quadloom.stores.shards import shard_of
@@ -309,11 +310,17 @@ class Ingest:
 
     def close(self) -> None:
         """End the workers, finish the indexes and write the last acknowledgements. What is not settled is dropped."""
-        self._pool.close()
-        if self._indexer is not None:
-            self._indexer.close()
-        self._link_queries.close()
-        self.inbox.close()
+        close_all(
+            (
+                self._pool.close,
+                *((self._indexer.close,) if self._indexer is not None else ()),
+                self._link_queries.close,
+                self.inbox.close,
+                self._write_rest,
+            )
+        )
+
+    def _write_rest(self) -> None:
         for message in self.inbox.rest():
             if isinstance(message, IndexAcks | LinksFound):
                 self._handle(message)

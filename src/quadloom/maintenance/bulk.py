@@ -25,13 +25,17 @@ from quadloom.scheduling.scope import Scope, ScopeRecord
 from quadloom.settings import Settings
 from quadloom.stores.stores import Stores, open_stores
 
-JobName = Literal["verify", "lake"]
+JobName = Literal["verify", "lake", "export", "statistics", "rebuild"]
 # What does a task of a job: (stores, name of the task, argument of the job) → result.
 _JOBS: dict[JobName, tuple[str, str]] = {
     "verify": ("quadloom.maintenance.verify", "verify_file"),
     "lake": ("quadloom.maintenance.lake.sync", "sync_part"),
+    "export": ("quadloom.maintenance.parallel.export", "export_range"),
+    "statistics": ("quadloom.maintenance.parallel.statistics", "count_range"),
+    "rebuild": ("quadloom.maintenance.parallel.rebuild", "rebuild_part"),
 }
 _TRIES = 3
+_AHEAD = 2  # results for each process that wait to be taken: beyond, the processes wait
 
 
 class BulkJob(msgspec.Struct, frozen=True):
@@ -61,10 +65,11 @@ def in_processes(workers: int) -> Runner:
 
     def runner(job: BulkJob, tasks: Sequence[str]) -> Iterator[TaskResult]:
         waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
-        results: queue.SimpleQueue[TaskResult] = queue.SimpleQueue()
+        count = min(workers, len(tasks))
+        results: queue.Queue[TaskResult] = queue.Queue(_AHEAD * count)
         for task in tasks:
             waiting.put(task)
-        hands = [_Hand(job, waiting, results) for _ in range(min(workers, len(tasks)))]
+        hands = [_Hand(job, waiting, results) for _ in range(count)]
         try:
             for _ in tasks:
                 result = results.get()
@@ -81,7 +86,7 @@ def in_processes(workers: int) -> Runner:
 class _Hand:
     """A thread with a child process of its own, which takes tasks until none is left."""
 
-    def __init__(self, job: BulkJob, waiting: queue.SimpleQueue[str], results: queue.SimpleQueue[TaskResult]) -> None:
+    def __init__(self, job: BulkJob, waiting: queue.SimpleQueue[str], results: queue.Queue[TaskResult]) -> None:
         self._job = job
         self._waiting = waiting
         self._results = results
@@ -104,10 +109,16 @@ class _Hand:
                     task = self._waiting.get_nowait()
                 except queue.Empty:
                     return
-                self._results.put(self._done(task))
+                self._put(self._done(task))
         finally:
             if self._child is not None:
                 self._child.close()
+
+    def _put(self, result: TaskResult) -> None:
+        while not self._closed.is_set():
+            with suppress(queue.Full):  # whoever takes results is slower than the tasks
+                self._results.put(result, timeout=0.2)
+                return
 
     def _done(self, task: str) -> TaskResult:
         for _ in range(_TRIES):
@@ -127,12 +138,6 @@ class _Hand:
         )
 
 
-def perform(job: BulkJob, task: str) -> TaskResult:
-    """Open the stores, do one task, close them: what Ray calls on its machines."""
-    with opened(job) as stores:
-        return _perform(job, stores, task)
-
-
 @contextmanager
 def opened(job: BulkJob) -> Iterator[Stores]:
     """The stores of a job, for reading. One worker process for each process of the job: there are many of these."""
@@ -143,7 +148,8 @@ def opened(job: BulkJob) -> Iterator[Stores]:
         yield stores
 
 
-def _perform(job: BulkJob, stores: Stores, task: str) -> TaskResult:
+def perform(job: BulkJob, stores: Stores, task: str) -> TaskResult:
+    """Do one task, with stores that `opened` has given."""
     module, name = _JOBS[job.name]
     try:
         return TaskResult(task, getattr(importlib.import_module(module), name)(stores, task, job.argument))
@@ -186,7 +192,7 @@ def serve(channel: Channel) -> None:
     job = channel.receive(BulkJob)
     with opened(job) as stores:
         while True:
-            channel.send(_perform(job, stores, channel.receive(str)))
+            channel.send(perform(job, stores, channel.receive(str)))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ from pathlib import Path
 import msgspec
 
 from quadloom.export.reading import ImportedPage, read_files, suffix_of
-from quadloom.ingest.index.compaction import ENOUGH
 from quadloom.ingest.ingest import Ingest
 from quadloom.ingest.link_queries import without_links
 from quadloom.maintenance.links import LinkRecorder
@@ -116,8 +115,6 @@ def import_pages(
     finally:
         ingest.close()
         recorder.close()
-    if ingest.counts.quads >= ENOUGH:
-        stores.quads.optimize()
     return ImportReport(
         pages=counts.total(),
         new=counts[Outcome.NEW],

@@ -6,24 +6,30 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import BinaryIO
 
 from quadloom.asking.questions import WarehouseQueries
-from quadloom.errors import ShardsLost, StoreUnavailable
+from quadloom.errors import SettingsError, ShardsLost, StoreUnavailable
 from quadloom.export.dump import DumpReport, export_to, parse_format
 from quadloom.export.selection import Selection
 from quadloom.ingest.failpoints import Failpoints
 from quadloom.ingest.link_queries import without_links
-from quadloom.maintenance.bulk import Runner
+from quadloom.maintenance.bulk import Runner, in_processes
 from quadloom.maintenance.import_ import ImportReport, import_files
+from quadloom.maintenance.parallel.export import ParallelPages
+from quadloom.maintenance.parallel.rebuild import ParallelRebuild
+from quadloom.maintenance.parallel.statistics import recount
 from quadloom.maintenance.prune import PruneReport, prune
 from quadloom.maintenance.rebuild import RebuildReport, check_sources, rebuild
 from quadloom.maintenance.swap import SpooledLedger, commit, discard, write_marks
 from quadloom.maintenance.verify import VerifyReport, verify
 from quadloom.model.event import EventKind
+from quadloom.phases.descriptions import PAGES
 from quadloom.process.clock import unix_time
 from quadloom.process.durable import replacing
-from quadloom.stores.backends import fresh_quads, fresh_text
+from quadloom.settings import Settings
+from quadloom.stores.backends import fresh_quads, fresh_text, local_indexes, refilled_quads
 from quadloom.stores.protocols.state import Shards
 from quadloom.stores.stores import Stores
 
@@ -52,17 +58,46 @@ class Maintenance:
         format: str = "",
         selection: Selection | None = None,
         progress: Progress = lambda _pages: None,
+        runner: Runner | None = None,
+        resume: bool = False,
     ) -> DumpReport:
         """Write the warehouse, or a part of it, to a file (format by suffix: `out.nq.gz`) or a binary stream.
-        A file appears, or replaces an older one, when it is complete."""
+        A file appears, or replaces an older one, when it is complete. `runner`: reads the pages in several processes or
+        on several machines; the result is the same. `resume`: continue after such an export into a file was
+        interrupted."""
         chosen = selection or Selection()
         if not isinstance(target, str | Path):
-            return export_to(self._queries, target, format or "nq", chosen, unix_time(), progress)
-        name = Path(target).name
-        wanted = format or name.partition(".")[2] or "nq"
+            with TemporaryDirectory(prefix="quadloom-export-") as folder:
+                pages = self._pages(runner, Path(folder) / "tasks", resume=False)
+                return export_to(self._queries, target, format or "nq", chosen, unix_time(), progress, pages)
+        path = Path(target)
+        wanted = format or path.name.partition(".")[2] or "nq"
         parse_format(wanted)
-        with replacing(Path(target)) as stream:
-            return export_to(self._queries, stream, wanted, chosen, unix_time(), progress)
+        pages = self._pages(runner, path.with_name(f".{path.name}.tasks"), resume=resume)
+        with replacing(path) as stream:
+            return export_to(self._queries, stream, wanted, chosen, unix_time(), progress, pages)
+
+    def _pages(self, runner: Runner | None, folder: Path, *, resume: bool) -> ParallelPages | None:
+        return ParallelPages(self._stores, runner, folder, resume=resume) if runner is not None else None
+
+    def recount(
+        self,
+        *,
+        progress: Callable[[int, int], None] = lambda _done, _of: None,
+        runner: Runner | None = None,
+        resume: bool = False,
+    ) -> None:
+        """Count classes and properties of all pages again. `runner`: does so in several processes or on several
+        machines. `resume`: continue after an interruption. `progress` gets the ranges of pages that are done, and how
+        many there are. Raises `WarehouseLocked` while other workers run on a shared database: they would overwrite the
+        counts with their own."""
+
+        def range_done(done: int, of: int) -> None:
+            check_shards()
+            progress(done, of)
+
+        with _all_shards(self._stores.shards, self._stores.settings.cluster.heartbeat) as check_shards:
+            recount(self._stores, runner or in_processes(1), resume=resume, progress=range_done)
 
     def import_(
         self,
@@ -82,20 +117,36 @@ class Maintenance:
         return import_files(stores, stores.settings, files, graph, progress, notice, links=links)
 
     def rebuild(
-        self, *, partial: bool = False, links: bool = True, progress: Progress = lambda _done: None
+        self,
+        *,
+        partial: bool = False,
+        links: bool = True,
+        progress: Progress = lambda _done: None,
+        runner: Runner | None = None,
+        resume: bool = False,
     ) -> RebuildReport:
         """Rebuild quads and text from the archive; they replace the old ones when they are complete. `links`: queue
         those that the strategies choose and the scope allows, which may be others than when the pages were read.
 
         Raises `StoreError`, and changes nothing, if database or archive are missing; `partial` accepts that files of
-        the archive are. Raises `WarehouseLocked` while other workers run on a shared database."""
+        the archive are. Raises `WarehouseLocked` while other workers run on a shared database.
+
+        `runner`: rebuilds the files of the archive in several processes or on several machines, which write to the
+        servers of both indexes; raises `SettingsError` if one of them is in this directory. `resume`: do not rebuild
+        the files again that an interrupted run with a runner has done."""
         stores, settings = self._stores, self._stores.settings
         failpoints = Failpoints(settings.crawl.failpoint)
+        if runner is not None:
+            _check_on_servers(settings)
         with _all_shards(stores.shards, settings.cluster.heartbeat) as check_shards:
             check_sources(stores, partial=partial)
             discard(stores.places)
             try:
-                report = self._fill(progress, check_shards, links)
+                chosen = settings if links else without_links(settings)
+                if runner is None:
+                    report = self._fill(progress, check_shards, chosen)
+                else:
+                    report = self._fill_in_parallel(progress, check_shards, chosen, runner, resume)
             except BaseException:
                 discard(stores.places)
                 raise
@@ -113,9 +164,8 @@ class Maintenance:
         with _all_shards(self._stores.shards, self._stores.settings.cluster.heartbeat):
             return prune(self._stores, before)
 
-    def _fill(self, progress: Progress, check_shards: Callable[[], None], links: bool) -> RebuildReport:
+    def _fill(self, progress: Progress, check_shards: Callable[[], None], settings: Settings) -> RebuildReport:
         stores = self._stores
-        settings = stores.settings if links else without_links(stores.settings)
 
         def batch_done(pages: int) -> None:
             check_shards()
@@ -129,6 +179,41 @@ class Maintenance:
             report = rebuild(stores, settings, quads, text, ledger, progress=batch_done)
             check_shards()  # before pages that were not found are removed from a server
             return report
+
+    def _fill_in_parallel(
+        self,
+        progress: Progress,
+        check_shards: Callable[[], None],
+        settings: Settings,
+        runner: Runner,
+        resume: bool,
+    ) -> RebuildReport:
+        stores = self._stores
+
+        def batch_done(pages: int) -> None:
+            check_shards()
+            progress(pages)
+
+        elsewhere = ParallelRebuild(stores, settings, runner, resume=resume)
+        with closing(SpooledLedger(stores.path)) as ledger, closing(refilled_quads(settings)) as quads:
+            with closing(elsewhere.writer()) as text:
+                report = rebuild(stores, settings, quads, text, ledger, progress=batch_done, elsewhere=elsewhere)
+                elsewhere.fill_text(text)
+            check_shards()  # before pages that were not found are removed from a server
+            quads.written_elsewhere(PAGES, elsewhere.graphs())
+            quads.finish()
+        elsewhere.finish()
+        return report
+
+
+def _check_on_servers(settings: Settings) -> None:
+    local = local_indexes(settings)
+    if local:
+        names = " and ".join(f"stores.{name}" for name in local)
+        raise SettingsError(
+            f"the rebuild of {names} cannot be cut into tasks: an index in this directory has one writer",
+            hint="run `quadloom rebuild` without --workers, --ray and --resume: it transforms pages on all cores",
+        )
 
 
 @contextmanager
@@ -152,7 +237,7 @@ def _all_shards(shards: Shards | None, heartbeat: float) -> Iterator[Callable[[]
     def check() -> None:
         if lost:
             raise ShardsLost(
-                f"another worker has taken over {len(lost)} shards during the rebuild; it was given up",
+                f"another worker has taken over {len(lost)} shards meanwhile; this command was given up",
                 shards=frozenset(lost),
                 hint="stop the workers, then run the same command again",
             )

@@ -7,31 +7,37 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
 from quadloom.asking.statistics import Statistics
 from quadloom.errors import ArchiveDamaged, DiskFull, StoreError, WarehouseLocked
 from quadloom.ingest.failpoints import Failpoints
-from quadloom.ingest.index.indexer import IndexJob
+from quadloom.ingest.index.indexer import IndexAcks, IndexJob, LinksFound
 from quadloom.ingest.ingest import Ingest
 from quadloom.maintenance.archive_order import ArchivedPage, all_pages, pages_by_file
 from quadloom.maintenance.links import LinkRecorder
 from quadloom.maintenance.lost_database import lost_database
 from quadloom.maintenance.swap import SpooledLedger, exchange_folders
 from quadloom.maintenance.verify import is_page
+from quadloom.model.link import Discovery
 from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.model.quads import Quads
 from quadloom.phases.descriptions import PAGES
-from quadloom.settings import Settings
+from quadloom.process.clock import unix_time
+from quadloom.settings import IndexSettings, Settings
 from quadloom.stores.backends import local_indexes, open_quads, open_text
+from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.stores.protocols.quads import QuadStore
-from quadloom.stores.protocols.text import TextIndex
+from quadloom.stores.protocols.text import TextWriter
 from quadloom.stores.sqlite.lock import WarehouseLock
 from quadloom.stores.stores import INDEXES, Places, Stores, places_of
 
-_BATCH = 500
+_BATCH = 2000  # pages; each batch is a commit of both indexes, and large ones cost less for each page
 _BATCH_BYTES = 64 << 20
+_NEVER = 1e9  # seconds
+_LINKS = 20_000  # queued in one transaction
 _NAMED = 1000  # unreadable records that a report names; all are counted
 
 
@@ -104,10 +110,11 @@ def rebuild(
     stores: Stores,
     settings: Settings,
     quads: QuadStore,
-    text: TextIndex,
+    text: TextWriter,
     ledger: SpooledLedger,
     *,
     progress: Callable[[int], None] = lambda _n: None,
+    elsewhere: FilesElsewhere | None = None,
 ) -> RebuildReport:
     """Fill empty stores from the archive, and `ledger` with what the catalog will say about them; the caller puts them
     in place of the old ones. Raises `StoreError` if not a single record of the archive can be read.
@@ -115,12 +122,15 @@ def rebuild(
     Graphs that come from no page, the scores of topical crawls, are copied. A page that is not archived, because its
     site forbids it or its record is damaged, keeps its graph if that can still be read, and is visited again. Links
     that the strategies of `settings` choose are queued. All links of the pages are appended to the link matrix.
+    `elsewhere`: other processes do the files of the archive; what they did not find is done here.
     """
     done = archived = unreadable = 0
     named: list[UnreadableRecord] = []
     fresh = msgspec.structs.replace(stores, quads=quads, text=text)
     recorder = LinkRecorder(stores.places.links)
-    ingest = Ingest(fresh, settings, statistics=Statistics(), ledger=ledger, links_of=recorder.append)
+    counted = Statistics()
+    settings = msgspec.structs.replace(settings, index=large_commits(settings.index))
+    ingest = Ingest(fresh, settings, statistics=counted, ledger=ledger, links_of=recorder.append)
 
     def fallback(row: PageRow, description: bytes) -> IndexJob:
         nonlocal unreadable
@@ -129,10 +139,16 @@ def rebuild(
             unreadable += 1
             if len(named) < _NAMED:
                 named.append(UnreadableRecord(row.href, trouble))
-        return _stored_job(stores.quads, row, description)
+        return stored_job(stores.quads, row, description)
 
     try:
-        for batch in _batches(pages_by_file(stores, lambda row: bool(row.quads_digest or row.text_digest))):
+        for part in elsewhere.files() if elsewhere is not None else ():
+            _take(ingest, ledger, part)
+            done += len(part.offsets)
+            archived += len(part.offsets)
+            progress(done)
+        left = pages_by_file(stores, is_indexed) if elsewhere is None else elsewhere.rest()
+        for batch in _batches(left):
             rows = [item.row for item in batch]
             versions = {item.row.fingerprint: item.page for item in batch if item.page is not None}
             ingest.reindex(rows, fallback=fallback, versions=versions)
@@ -152,10 +168,61 @@ def rebuild(
     with suppress(StoreError):  # the old store is damaged, which may be why it is rebuilt
         quads.insert_new([Quads.of(graph, stores.quads.graph(graph)) for graph in other_graphs(stores.quads)])
     quads.flush()
-    quads.optimize()
     text.commit()
-    ledger.complete(Statistics.recounted(quads, stores.catalog).encode())
+    if elsewhere is None:
+        counted = Statistics.recounted(quads, stores.catalog)
+    else:
+        counted.add(elsewhere.statistics.encode())
+        counted.changes = Statistics.saved(stores.catalog).changes
+    ledger.complete(counted.encode())
     return RebuildReport(pages=done, unreadable_records=unreadable, unreadable=tuple(named))
+
+
+def is_indexed(row: PageRow) -> bool:
+    """Whether the indexes have something of the page."""
+    return bool(row.quads_digest or row.text_digest)
+
+
+class RebuiltFile(msgspec.Struct, frozen=True):
+    """A file of the archive whose pages another process has indexed. `offsets`: of its records that are the current
+    version of a page; `requests`: pages to be read again; `links`: found on the pages, each once; `statistics`: encoded
+    counts."""
+
+    offsets: list[int]
+    marks: tuple[IndexedPage, ...] = ()
+    requests: tuple[Discovery, ...] = ()
+    links: tuple[Discovery, ...] = ()
+    statistics: bytes = b""
+
+
+class FilesElsewhere(Protocol):
+    """Files of the archive that other processes rebuild."""
+
+    statistics: Statistics  # of the files so far
+
+    def files(self) -> Iterator[RebuiltFile]: ...
+
+    def rest(self) -> Iterator[ArchivedPage]:
+        """Pages that have no version in the archive, or none that was found in its file. After `files`."""
+        ...
+
+
+def _take(ingest: Ingest, ledger: SpooledLedger, part: RebuiltFile) -> None:
+    """Queue the links of a file through the same filters as those of pages that are rebuilt here."""
+    now = unix_time()
+    ledger.reprocessed(now)
+    ledger.write([IndexAcks(part.marks)], part.requests, now)
+    for start in range(0, len(part.links), _LINKS):
+        ingest.inbox.put(LinksFound(part.links[start : start + _LINKS]))
+        ingest.step(0.0)
+        ingest.settle([], now)
+
+
+def large_commits(settings: IndexSettings) -> IndexSettings:
+    """Nobody searches the new indexes yet, so that nothing is gained by early commits."""
+    return msgspec.structs.replace(
+        settings, text_commit_pages=max(settings.text_commit_pages, _BATCH), text_commit_seconds=_NEVER
+    )
 
 
 def other_graphs(quads: QuadStore) -> list[str]:
@@ -163,7 +230,7 @@ def other_graphs(quads: QuadStore) -> list[str]:
     return [graph for graph in quads.graphs() if not is_page(graph) and graph != PAGES]
 
 
-def _stored_job(quads: QuadStore, row: PageRow, description: bytes) -> IndexJob:
+def stored_job(quads: QuadStore, row: PageRow, description: bytes) -> IndexJob:
     """The old graph of a page that the archive does not have; its text comes with the next visit."""
     graph = row.graph
     try:

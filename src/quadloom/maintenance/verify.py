@@ -12,13 +12,13 @@ import numpy.typing as npt
 from xxhash import xxh3_64_intdigest, xxh3_128_digest
 
 from quadloom.errors import ArchiveDamaged
-from quadloom.maintenance.archive_order import ArchivedPage, FilePlan, all_pages, pages_apart, pages_in_file
+from quadloom.maintenance.archive_order import FilePlan, all_pages, pages_apart, pages_in_file
 from quadloom.maintenance.bulk import BulkJob, Runner, TaskJournal, TaskResult
 from quadloom.maintenance.links import StoredLinks, has_links
 from quadloom.maintenance.lost_database import way_out
+from quadloom.maintenance.reprocessing import ReprocessedPage, reprocessed
 from quadloom.model.outcome import PageRow
 from quadloom.model.page import Page
-from quadloom.model.visit import Visit
 from quadloom.model.wire import decode, encode
 from quadloom.phases.descriptions import PAGES
 from quadloom.phases.page_result import PageResult
@@ -26,7 +26,6 @@ from quadloom.settings import Settings
 from quadloom.stores.archive.warc import MISSING_FILE
 from quadloom.stores.stores import Stores
 from quadloom.syntaxes.terms import iri
-from quadloom.workers.batch import TransformPool
 
 JOURNAL = "verify.journal"  # files that an unfinished run has compared
 _MOST = 1000  # differences that the task of one file reports
@@ -78,7 +77,7 @@ def verify(
         if len(drifts) < limit:
             drifts.extend(names.drifts(row))
             if row.archive is None:
-                drifts.extend(_page_drifts(stores, None, _Reprocessed(row, None, None)))
+                drifts.extend(_page_drifts(stores, None, ReprocessedPage(row, None, None)))
     checked = pages - plan.expected.total()
     with closing(TaskJournal(stores.path / JOURNAL, resume=resume)) as journal:
         for result in _each_file(stores, settings, sorted(plan.expected), journal, runner):
@@ -88,7 +87,7 @@ def verify(
             checked += len(found.offsets)
             progress(checked)
         links = _stored_links(stores)
-        for item in _reprocessed(settings, pages_apart(stores, plan, lambda _row: True)):
+        for item in reprocessed(settings, pages_apart(stores, plan, lambda _row: True)):
             if len(drifts) < limit:
                 drifts.extend(_page_drifts(stores, links, item))
             progress(checked := checked + 1)
@@ -127,7 +126,7 @@ def verify_file(stores: Stores, file: str, _argument: bytes) -> bytes:
 def _compare(stores: Stores, links: StoredLinks | None, file: str) -> _FileResult:
     offsets: list[int] = []
     drifts: list[Drift] = []
-    for item in _reprocessed(stores.settings, pages_in_file(stores, file)):
+    for item in reprocessed(stores.settings, pages_in_file(stores, file)):
         assert item.row.archive is not None
         offsets.append(item.row.archive.offset)
         if len(drifts) < _MOST:
@@ -235,33 +234,11 @@ def _advice(stores: Stores, pages: int, drifts: Sequence[Drift]) -> str:
     return f"{restore} if there is one; then, {again}" if "archive" in found else again
 
 
-class _Reprocessed(msgspec.Struct, frozen=True):
-    """A page transformed again; `result` is None if it has no readable copy or is quarantined."""
-
-    row: PageRow
-    page: Page | None
-    result: PageResult | None
-
-
-def _reprocessed(settings: Settings, items: Iterable[ArchivedPage]) -> Iterator[_Reprocessed]:
-    with TransformPool(settings) as pool:
-        for item, done in pool.each(items, _task):
-            result = done.answer.result if done is not None and done.answer is not None else None
-            yield _Reprocessed(item.row, item.page, result)
-
-
-def _task(item: ArchivedPage) -> tuple[Visit, Page] | None:
-    row, page = item.row, item.page
-    if page is None or row.kind == "quarantined":
-        return None
-    return Visit(row.href, row.key, row.host, row.fingerprint, row.depth, known=True), page
-
-
 def _stored_links(stores: Stores) -> StoredLinks | None:
     return StoredLinks(stores.places.links) if has_links(stores.settings) else None
 
 
-def _page_drifts(stores: Stores, links: StoredLinks | None, item: _Reprocessed) -> Iterator[Drift]:
+def _page_drifts(stores: Stores, links: StoredLinks | None, item: ReprocessedPage) -> Iterator[Drift]:
     row, result = item.row, item.result
     yield from _archive_drifts(stores, row, item.page)
     yield from _graph_drifts(stores, row, result)

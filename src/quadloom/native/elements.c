@@ -2,6 +2,7 @@
  * the methods promise; quadloom.syntaxes.html.elements has their twins in Python and chooses between the two. */
 #include "elements.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "library.h"
@@ -266,6 +267,56 @@ static PyObject *start_tags(PyObject *module, PyObject *source) {
     return PyLong_FromSize_t(count);
 }
 
+/* Writes a text to `end` in lines, white space folded; parts between zero bytes are lines of their own. */
+static unsigned char *fold(unsigned char *end, const unsigned char *start, const unsigned char *text, size_t length) {
+    int begun = 0, space = 0; /* of the line; whether white space was passed since its last word */
+    for (size_t at = 0; at < length;) {
+        size_t blank = length - at >= 3 && memcmp(text + at, "\xE2\x80\x8B", 3) == 0 ? 3 : space_at(text + at, length - at);
+        if (blank > 0) {
+            space = 1;
+            at += blank;
+        } else if (text[at] == 0) {
+            begun = space = 0;
+            at++;
+        } else {
+            if (!begun && end > start) {
+                *end++ = '\n';
+            } else if (begun && space) {
+                *end++ = ' ';
+            }
+            begun = 1;
+            space = 0;
+            *end++ = text[at++];
+        }
+    }
+    return end;
+}
+
+static PyObject *folded_lines(PyObject *module, PyObject *texts) {
+    (void)module;
+    Py_ssize_t count = PyList_Check(texts) ? PyList_Size(texts) : (PyErr_SetString(PyExc_TypeError, "not a list"), -1);
+    size_t room = 1;
+    for (Py_ssize_t at = 0; at < count; at++) {
+        Py_ssize_t length;
+        if (PyUnicode_AsUTF8AndSize(PyList_GetItem(texts, at), &length) == NULL) {
+            return NULL;
+        }
+        room += (size_t)length + 1;
+    }
+    unsigned char *lines = count < 0 ? NULL : malloc(room), *end = lines;
+    if (lines == NULL) {
+        return count < 0 ? NULL : PyErr_NoMemory();
+    }
+    for (Py_ssize_t at = 0; at < count; at++) {
+        Py_ssize_t length;
+        const char *text = PyUnicode_AsUTF8AndSize(PyList_GetItem(texts, at), &length);
+        end = fold(end, lines, (const unsigned char *)text, (size_t)length);
+    }
+    PyObject *joined = PyUnicode_FromStringAndSize((const char *)lines, end - lines);
+    free(lines);
+    return joined;
+}
+
 #define FAST(function) ((PyCFunction)(void (*)(void))(function))
 
 static PyMethodDef elements_methods[] = {
@@ -308,6 +359,7 @@ static PyMethodDef functions[] = {
     {"bind", FAST(bind), METH_FASTCALL, NULL},
     {"read", FAST(elements_read), METH_FASTCALL, NULL},
     {"start_tags", start_tags, METH_O, NULL},
+    {"folded_lines", folded_lines, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -13,6 +13,10 @@ def read(tree: LexborHTMLParser, address: int, /) -> Elements:
 def start_tags(source: bytes, /) -> int:
     """How many `<` there are that no `/` follows."""
 
+def folded_lines(texts: list[str], /) -> str:
+    """The twin of `folded_lines_in_python` of `quadloom.syntaxes.html.text`. No text may hold a lone surrogate, as no
+    text of a parsed page does."""
+
 class Elements:
     @property
     def tree(self) -> LexborHTMLParser: ...

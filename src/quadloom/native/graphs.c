@@ -1,51 +1,8 @@
 /* quadloom.native.graphs: the canonical lines of a page's graph. See graphs.pyi for what it promises and
  * quadloom.syntaxes.rdf.blank_nodes, which has the twin in Python, for why blank nodes get the names they get. */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "graphs.h"
 
-#define DIGEST 16
-#define ANCESTORS 8
-static const char WHO[] = "who\n";
 static const char FIRST[] = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#first>";
-
-typedef struct {
-    const char *at;
-    size_t length;
-} span;
-
-/* One statement. `subject` and `object` are numbers of blank nodes, -1 for other terms. */
-typedef struct {
-    span terms[3];
-    PyObject *tuple; /* borrowed */
-    int32_t subject, object;
-} statement;
-
-/* What is hashed of a statement for one node, or a line with the statement it came from. */
-typedef struct {
-    span text;
-    int32_t number;
-} mark;
-
-/* All that lives while one graph is written; freed together. */
-typedef struct {
-    Py_ssize_t count;
-    statement *statements;
-    int32_t *table; /* labels of blank nodes by hash: number of the node, -1 = free */
-    size_t slots;
-    int32_t nodes;
-    span *labels;
-    unsigned char (*colours)[DIGEST];
-    unsigned char (*first)[DIGEST];
-    unsigned char (*after)[DIGEST];
-    unsigned char *named, *alike;
-    mark *marks;
-    char *text; /* of marks or lines */
-    char *joined;
-    PyObject *digest, *roles, *role;
-} graph;
 
 static void release(graph *graph) {
     free(graph->statements);
@@ -67,21 +24,6 @@ static int equals(span term, const char *text) {
     return term.length == strlen(text) && memcmp(term.at, text, term.length) == 0;
 }
 
-static int compare_spans(span one, span other) {
-    size_t shorter = one.length < other.length ? one.length : other.length;
-    int order = memcmp(one.at, other.at, shorter);
-    return order != 0 ? order : (one.length > other.length) - (one.length < other.length);
-}
-
-static int by_text(const void *one, const void *other) {
-    return compare_spans(((const mark *)one)->text, ((const mark *)other)->text);
-}
-
-static int by_number(const void *one, const void *other) {
-    int32_t left = ((const mark *)one)->number, right = ((const mark *)other)->number;
-    return left != right ? (left > right) - (left < right) : by_text(one, other);
-}
-
 static int32_t node_of(graph *graph, span label) {
     uint64_t hash = 14695981039346656037u;
     for (size_t at = 0; at < label.length; at++) {
@@ -96,180 +38,6 @@ static int32_t node_of(graph *graph, span label) {
     }
     graph->labels[graph->nodes] = label;
     return graph->table[slot] = graph->nodes++;
-}
-
-/* Copies the parts behind each other to `*end`. */
-static span written(char **end, const char *sign, span one, span other) {
-    char *start = *end;
-    *(*end)++ = *sign;
-    memcpy(*end, one.at, one.length);
-    *end += one.length;
-    memcpy(*end, other.at, other.length);
-    *end += other.length;
-    return (span){start, (size_t)(*end - start)};
-}
-
-static int hashed(const graph *graph, const char *text, size_t length, unsigned char *colour) {
-    PyObject *data = PyBytes_FromStringAndSize(text, (Py_ssize_t)length);
-    PyObject *found = data != NULL ? PyObject_CallFunctionObjArgs(graph->digest, data, NULL) : NULL;
-    Py_XDECREF(data);
-    char *bytes;
-    Py_ssize_t size;
-    int failed = found == NULL || PyBytes_AsStringAndSize(found, &bytes, &size) < 0 || size != DIGEST;
-    if (!failed) {
-        memcpy(colour, bytes, DIGEST);
-    } else if (found != NULL && !PyErr_Occurred()) {
-        PyErr_SetString(PyExc_ValueError, "a digest has 16 bytes");
-    }
-    Py_XDECREF(found);
-    return failed ? -1 : 0;
-}
-
-/* The colours of nodes: hashes of the first `start` bytes of `joined` and their distinct marks, one a line. Marks are
- * sorted here. With `only`, nodes that it does not flag keep their colour. */
-static int colour_nodes(graph *graph, size_t count, size_t start, const unsigned char *only) {
-    qsort(graph->marks, count, sizeof(mark), by_number);
-    size_t at = 0;
-    for (int32_t node = 0; node < graph->nodes; node++) {
-        size_t length = start, begin = at;
-        for (; at < count && graph->marks[at].number == node; at++) {
-            span text = graph->marks[at].text;
-            if (at > begin && compare_spans(graph->marks[at - 1].text, text) == 0) {
-                continue;
-            }
-            if (at > begin) {
-                graph->joined[length++] = '\n';
-            }
-            memcpy(graph->joined + length, text.at, text.length);
-            length += text.length;
-        }
-        if ((only == NULL || only[node]) && hashed(graph, graph->joined, length, graph->colours[node]) < 0) {
-            return -1;
-        }
-    }
-    return 0;
-}
-
-static int compare_colours(const void *one, const void *other) {
-    return memcmp(((const mark *)one)->text.at, ((const mark *)other)->text.at, DIGEST);
-}
-
-/* Flags nodes that share their colour with another; returns how many there are. */
-static int32_t flag_alike(graph *graph) {
-    int32_t found = 0;
-    for (int32_t node = 0; node < graph->nodes; node++) {
-        graph->marks[node] = (mark){{(const char *)graph->colours[node], DIGEST}, node};
-        graph->alike[node] = 0;
-    }
-    qsort(graph->marks, (size_t)graph->nodes, sizeof(mark), compare_colours);
-    for (int32_t at = 1; at < graph->nodes; at++) {
-        if (compare_colours(&graph->marks[at - 1], &graph->marks[at]) == 0) {
-            int32_t one = graph->marks[at - 1].number, other = graph->marks[at].number;
-            found += !graph->alike[one] + !graph->alike[other];
-            graph->alike[one] = graph->alike[other] = 1;
-        }
-    }
-    return found;
-}
-
-/* Nodes without a name take in the colours of what refers to them, round by round. */
-static int add_ancestors(graph *graph, int rounds) {
-    memcpy(graph->first, graph->colours, (size_t)graph->nodes * DIGEST);
-    for (int round = 0; round < rounds; round++) {
-        size_t count = 0;
-        char *end = graph->text;
-        for (Py_ssize_t at = 0; at < graph->count; at++) {
-            const statement *one = &graph->statements[at];
-            if (one->subject < 0 || one->object < 0 || one->subject == one->object || graph->named[one->object]) {
-                continue;
-            }
-            span colour = {(const char *)graph->colours[one->subject], DIGEST};
-            graph->marks[count++] = (mark){written(&end, "<", one->terms[1], colour), one->object};
-        }
-        if (count == 0) {
-            return 0;
-        }
-        qsort(graph->marks, count, sizeof(mark), by_number);
-        memcpy(graph->after, graph->colours, (size_t)graph->nodes * DIGEST);
-        int changed = 0;
-        for (size_t at = 0; at < count;) {
-            int32_t node = graph->marks[at].number;
-            size_t begin = at, length = DIGEST;
-            memcpy(graph->joined, graph->first[node], DIGEST);
-            for (; at < count && graph->marks[at].number == node; at++) {
-                span text = graph->marks[at].text;
-                if (at == begin || compare_spans(graph->marks[at - 1].text, text) != 0) {
-                    memcpy(graph->joined + length, text.at, text.length);
-                    length += text.length;
-                }
-            }
-            if (hashed(graph, graph->joined, length, graph->after[node]) < 0) {
-                return -1;
-            }
-            changed |= memcmp(graph->after[node], graph->colours[node], DIGEST) != 0;
-        }
-        if (!changed) {
-            return 0;
-        }
-        memcpy(graph->colours, graph->after, (size_t)graph->nodes * DIGEST);
-    }
-    return 0;
-}
-
-/* 0 = the predicate identifies nothing, 1 = it is rdf:type, 2 = its value tells which thing is meant. */
-static long role_of(const graph *graph, PyObject *predicate) {
-    PyObject *known = PyDict_GetItemWithError(graph->roles, predicate);
-    if (known != NULL) {
-        return PyLong_AsLong(known);
-    }
-    PyObject *found = PyErr_Occurred() ? NULL : PyObject_CallFunctionObjArgs(graph->role, predicate, NULL);
-    long role = found != NULL ? PyLong_AsLong(found) : -1;
-    Py_XDECREF(found);
-    return role;
-}
-
-/* The marks of statements with blank nodes: those that identify a node, or with `all` every one of nodes in `alike`. */
-static Py_ssize_t write_marks(graph *graph, int all) {
-    static const span nothing = {"", 0};
-    size_t count = 0;
-    char *end = graph->text;
-    for (Py_ssize_t at = 0; at < graph->count; at++) {
-        const statement *one = &graph->statements[at];
-        const span *terms = one->terms;
-        if (one->subject < 0 && one->object < 0) {
-            continue;
-        }
-        if (one->object < 0) {
-            int wanted = all ? graph->alike[one->subject] : 0;
-            if (!all) {
-                long role = role_of(graph, PyTuple_GetItem(one->tuple, 1));
-                if (role < 0) {
-                    return -1;
-                }
-                wanted = role > 0;
-                graph->named[one->subject] |= role > 1;
-            }
-            if (wanted) {
-                graph->marks[count++] = (mark){written(&end, "+", terms[1], terms[2]), one->subject};
-            }
-        } else if (one->subject < 0) {
-            if (!all || graph->alike[one->object]) {
-                graph->marks[count++] = (mark){written(&end, "-", terms[0], terms[1]), one->object};
-            }
-        } else if (one->subject == one->object) {
-            if (!all || graph->alike[one->object]) {
-                graph->marks[count++] = (mark){written(&end, "=", terms[1], nothing), one->object};
-            }
-        } else {
-            if (!all || graph->alike[one->object]) {
-                graph->marks[count++] = (mark){written(&end, "<", terms[1], nothing), one->object};
-            }
-            if (all && graph->alike[one->subject]) {
-                graph->marks[count++] = (mark){written(&end, ">", terms[1], nothing), one->subject};
-            }
-        }
-    }
-    return (Py_ssize_t)count;
 }
 
 /* Reads the terms. 1 = all is understood, 0 = the twin in Python must do it, -1 = an exception is set. */
@@ -316,42 +84,6 @@ static int read_statements(graph *graph, PyObject *triples) {
         one->object = one->object < 0 ? -1 : node_of(graph, one->terms[2]);
     }
     return 1;
-}
-
-/* Gives every node a colour of its own. As `read_statements`: 0 = some are still alike. */
-static int colour(graph *graph) {
-    size_t nodes = (size_t)graph->nodes, size = 64;
-    for (Py_ssize_t at = 0; at < graph->count; at++) {
-        const span *terms = graph->statements[at].terms;
-        size += terms[0].length + 2 * terms[1].length + terms[2].length + 2 * DIGEST;
-    }
-    graph->colours = malloc(nodes * DIGEST);
-    graph->first = malloc(nodes * DIGEST);
-    graph->after = malloc(nodes * DIGEST);
-    graph->named = calloc(nodes, 1);
-    graph->alike = calloc(nodes, 1);
-    graph->marks = malloc((2 * (size_t)graph->count + 1) * sizeof(mark));
-    graph->text = malloc(size);
-    graph->joined = malloc(size + 2 * (size_t)graph->count);
-    if (graph->colours == NULL || graph->first == NULL || graph->after == NULL || graph->named == NULL ||
-        graph->alike == NULL || graph->marks == NULL || graph->text == NULL || graph->joined == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    Py_ssize_t count = write_marks(graph, 0);
-    memcpy(graph->joined, WHO, sizeof(WHO) - 1);
-    if (count < 0 || colour_nodes(graph, (size_t)count, sizeof(WHO) - 1, NULL) < 0 ||
-        add_ancestors(graph, ANCESTORS) < 0) {
-        return -1;
-    }
-    if (flag_alike(graph) == 0) {
-        return 1;
-    }
-    count = write_marks(graph, 1);
-    if (count < 0 || colour_nodes(graph, (size_t)count, 0, graph->alike) < 0) {
-        return -1;
-    }
-    return flag_alike(graph) == 0;
 }
 
 /* The names of all nodes behind each other, each of the same length. */

@@ -13,5 +13,6 @@ def canonical(
     role: Callable[[str], int],
     /,
 ) -> tuple[bytes, list[str]] | None:
-    """The lines and their objects, or None if that takes more than the first two rules: triple terms, lists of blank
-    nodes, nodes that are alike by all that they say. `roles` has roles of predicates, `role` finds another one."""
+    """The lines and their objects, or None if that takes more than the first three rules: triple terms, lists of
+    blank nodes, nodes that even their neighbours do not tell apart. `roles` has roles of predicates,
+    `role` finds another one."""

@@ -28,6 +28,8 @@ _SCHEMA_TERMS = {
     scheme: re.compile(rf'((?:".*"\^\^)?<){scheme}(://schema\.org/\w+>)', re.ASCII | re.DOTALL)
     for scheme in ("http", "https")
 }
+_MOST_TERMS = 4096
+_MEMORABLE = 80  # characters; the longest name of schema.org has 70 with its namespace
 
 
 class PageStatements(NamedTuple):
@@ -63,7 +65,7 @@ def page_statements(transformed: Transformed, links: str, schema_org: str = "as-
     triples: Sequence[Triple] = transformed.triples
     named: Sequence[NamedTriple] = transformed.named
     if schema_org != "as-written":
-        spelling = SchemaSpelling(schema_org)
+        spelling = _spelling(schema_org)
         triples = spelling.triples(triples)
         named = [(*spelling.triple(one[:3]), one[3]) for one in named]
     if links != "none" and transformed.links:
@@ -77,9 +79,10 @@ class SchemaSpelling:
     """Gives predicates, objects and datatypes of schema.org one scheme. A literal that looks like a term stays as it
     is, and so does a subject: it is a thing, not a term in use."""
 
-    __slots__ = ("_datatype", "_new", "_old", "_pattern")
+    __slots__ = ("_datatype", "_known", "_new", "_old", "_pattern")
 
     def __init__(self, scheme: str) -> None:
+        self._known: dict[str, str] = {}  # names as they are spelled here: pages share them
         other = "http" if scheme == "https" else "https"
         self._new = scheme
         self._old = f"<{other}://schema.org/"
@@ -106,8 +109,21 @@ class SchemaSpelling:
         return subject, self.term(predicate), self.term(obj)
 
     def term(self, term: str) -> str:
+        known = self._known.get(term)
+        if known is not None:
+            return known
         found = self._pattern.fullmatch(term)
-        return f"{found.group(1)}{self._new}{found.group(2)}" if found is not None else term
+        spelled = f"{found.group(1)}{self._new}{found.group(2)}" if found is not None else term
+        if len(term) <= _MEMORABLE and term[:1] == "<":
+            if len(self._known) >= _MOST_TERMS:
+                self._known.clear()
+            self._known[term] = spelled
+        return spelled
+
+
+@lru_cache(maxsize=2)
+def _spelling(scheme: str) -> SchemaSpelling:
+    return SchemaSpelling(scheme)
 
 
 class IndexedText(NamedTuple):
@@ -152,7 +168,7 @@ def _types(transformed: Transformed, schema_org: str) -> tuple[str, ...]:
     """Types as the stored statements spell them."""
     if schema_org == "as-written":
         return transformed.types
-    spelling = SchemaSpelling(schema_org)
+    spelling = _spelling(schema_org)
     return tuple(dict.fromkeys([spelling.term(f"<{name}>")[1:-1] for name in transformed.types]))
 
 

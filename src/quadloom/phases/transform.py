@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from quadloom.checks.page import NOTHING, PageChecks, check_page
 from quadloom.errors import QuadloomError, SyntaxInvalid
+from quadloom.fetching.browser.shell import ENOUGH_TEXT, why_shell
 from quadloom.model.document import PageFacts, Transformed
 from quadloom.model.link import Link
 from quadloom.model.quads import Triple
@@ -116,9 +117,11 @@ def transform(
     from_data = stated[own:] if counts and counts[0][0] in OWN_WORDS else stated
     if from_data:
         _add_data_links(context, from_data)
-        checks = _checked(context, counts, blanks)
+        checks = _checked(context, stated, counts, blanks)
     for step in context.last_steps:  # after the checks, which look at the tree as it was parsed
         _guarded(context, Extractor("html", step))
+    if not from_data and document.kind == "html" and settings.crawl.browser == "never":
+        _note_shell(context)
     return _transformed(context, reasons, counts, stated, checks)
 
 
@@ -145,6 +148,19 @@ def _run_extractors(
         if extractor.syntax in OWN_WORDS:
             own += stated
     return counts, own
+
+
+def _note_shell(context: Context) -> None:
+    """Say why a page without data and almost without text seems to be empty. It is looked at twice only for that."""
+    if len(context.facts.text) >= ENOUGH_TEXT or b"<script" not in context.body:
+        return
+    if reason := why_shell(context.body):
+        context.find(
+            "needs-scripts",
+            f"read without its scripts: {reason}",
+            severity="info",
+            advice='crawl.browser = "auto" reads such pages with a browser',
+        )
 
 
 def _guarded(context: Context, extractor: Extractor) -> None:
@@ -218,12 +234,14 @@ def _transformed(
     )
 
 
-def _checked(context: Context, counts: list[tuple[str, int]], blanks: dict[str, int]) -> PageChecks:
+def _checked(
+    context: Context, stated: Sequence[Triple], counts: list[tuple[str, int]], blanks: dict[str, int]
+) -> PageChecks:
     """The checks behind a boundary of their own: they must not cost a page its data."""
     if not context.settings.audit.checks:
         return NOTHING
     try:
-        return check_page(context, context.sink.statements(), counts, blanks)
+        return check_page(context, stated, counts, blanks)
     except QuadloomError as error:
         context.find("checks-failed", error.message, severity="error", advice=error.hint)
     except Exception as error:  # noqa: BLE001 - as for extractors

@@ -156,8 +156,8 @@ def _pack(
     `last` holds the last source of every slice and is updated, so that rows can be packed in portions.
     """
     bits = _bits(width)
-    fast = kernels()
-    if fast is not None and len(indices) > 100_000:
+    fast = kernels() if len(indices) > 100_000 else None
+    if fast is not None:
         return fast.pack(np.asarray(indptr, dtype=np.int64), indices, first_row, width, bits, last)
     of_slice = indices // width
     # numpy sorts 16-bit numbers by radix, in linear time.

@@ -47,17 +47,19 @@ class Opic:
         self._seen[: self.pages] = self._dividend
         self._read_at[: self.pages] = now
 
-    def read(self, page: int, links: Sequence[int], now: float) -> None:
-        """Record that a page was read and links to these pages (each once; itself may be among them)."""
+    def read(self, page: int, links: Sequence[int], now: float, elsewhere: int = 0) -> None:
+        """Record that a page was read and links to these pages (each once; itself may be among them). `elsewhere`:
+        the number of its links to pages without an id, whose part goes to the virtual page."""
         self._reserve(max(page, max(links, default=0)) + 1, now)
         self._collect(page)
         cash = float(self._cash[page])
         self._cash[page] = 0.0
         self._remember(page, cash, now)
-        passed = self.damping * cash if links else 0.0
+        passed = 0.0
         if links:
-            targets = np.asarray(links, dtype=np.intp)
-            np.add.at(self._cash, targets, passed / len(links))
+            each = self.damping * cash / (len(links) + elsewhere)
+            passed = each * len(links)
+            np.add.at(self._cash, np.asarray(links, dtype=np.intp), each)
         self._virtual += cash - passed
         if self._virtual > 0.02:  # as if the virtual page were read often
             self._dividend += self._virtual / self.pages

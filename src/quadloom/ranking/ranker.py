@@ -3,7 +3,9 @@
 The crawl appends the links of each page (`append`, some microseconds). Every `freshness.importance_every` the thread
 merges them into the matrix, computes importance and usefulness with a warm start, promotes subscribed pages, and
 replaces the published ranks by one assignment; settlements look them up (`weigh`). Between two fixpoints the same
-thread runs OPIC over the pages read since, so that a page found after the last fixpoint has a weight, too.
+thread runs OPIC over the pages read since, so that a page found after the last fixpoint has a weight, too. It remembers
+`_OPIC_PAGES` of them. Pages found later have no estimate until the next fixpoint, which then comes early if those
+that OPIC remembers are at least half as many as the matrix has.
 
 The ranks are also stored in `links/standings.npy`: a restart begins with them, and `quadloom why` reads them. Only
 pages whose values moved need a new schedule and a new description (`take_moved`).
@@ -40,6 +42,8 @@ _BATCH = 64  # pages whose links are packed into records at once
 _OPIC_EVERY = 2.0  # seconds
 _OPIC_BACKLOG = 200_000  # pages that wait for OPIC; beyond, the oldest are left to the next fixpoint
 _OPIC_BATCH = 500
+_OPIC_PAGES = 300_000  # pages found since the last fixpoint that OPIC remembers, 160 bytes each
+_EARLY = 0.5  # of the matrix: with as many new pages that OPIC cannot remember, a fixpoint is worth its cost
 _LEAST, _MOST = 0.01, 100.0  # bounds of an OPIC estimate
 _LINK_BYTES = 9  # of a link in memory: its target, its weight, and its word in a slice
 _TOLERANCE = 1e-6  # of a fixpoint: weights are estimates, and each further digit costs a fifth more sweeps
@@ -230,8 +234,11 @@ class PageRanker:
             ids = self._dense(b"".join(source.to_bytes(8, "little", signed=True) + links for source, links in batch))
             start = 0
             for count in counts:
-                self._opic.read(ids[start], ids[start + 1 : start + count], now / self._unit)
+                source, links = ids[start], ids[start + 1 : start + count]
                 start += count
+                if source >= 0:
+                    known = [id for id in links if id >= 0] if self._is_full else links
+                    self._opic.read(source, known, now / self._unit, len(links) - len(known))
 
     def _subscribed(self) -> list[npt.NDArray[np.intp]]:
         """For each subscription, its pages that are in the matrix: the links of its virtual page."""
@@ -246,12 +253,16 @@ class PageRanker:
         return groups
 
     def _dense(self, packed: bytes) -> list[int]:
-        """Ids as in the matrix; pages that are not in it yet get the next free ids."""
+        """Ids as in the matrix; pages that are not in it yet get the next free ids, or -1 if there are too many."""
         fingerprints = np.frombuffer(packed, dtype="<i8")
         ids = self._matrix.ids(fingerprints)
+        fresh, first = self._fresh, self._matrix.manifest.pages
         for place in np.flatnonzero(ids < 0):
             key = int(fingerprints[place])
-            ids[place] = self._fresh.setdefault(key, self._matrix.manifest.pages + len(self._fresh))
+            if self._is_full:
+                ids[place] = fresh.get(key, -1)
+            else:
+                ids[place] = fresh.setdefault(key, first + len(fresh))
         dense: list[int] = ids.tolist()
         return dense
 
@@ -262,15 +273,25 @@ class PageRanker:
         importance = self._opic.importance(id) * self._opic.pages
         return PageRank(min(max(importance * self._scales[is_data], _LEAST), _MOST), importance)
 
+    @property
+    def _is_full(self) -> bool:
+        return len(self._fresh) >= _OPIC_PAGES
+
+    def _is_worth_ranking(self) -> bool:
+        """Whether so many pages were found that the next ranking should not wait for its time."""
+        return self._is_full and len(self._fresh) >= _EARLY * self._matrix.manifest.pages
+
     def _run(self) -> None:
         every = self._unit
         due = time.monotonic() + min(every, 60.0)  # the first ranking is soon, since a young crawl changes fastest
+        earliest = 0.0
         while not self._stopping.wait(min(_OPIC_EVERY, every)):
-            if time.monotonic() >= due or self._urgent.is_set():
+            now = time.monotonic()
+            if now >= due or self._urgent.is_set() or (now >= earliest and self._is_worth_ranking()):
                 self._urgent.clear()
-                began = time.monotonic()
                 self.recompute(unix_time())
-                due = time.monotonic() + max(every, 10.0 * (time.monotonic() - began))
+                earliest = time.monotonic() + 10.0 * (time.monotonic() - now)
+                due = max(time.monotonic() + every, earliest)
             else:
                 self.estimate_new(unix_time())
 

@@ -2,8 +2,8 @@
 
 A sweep consists of blocks of target pages, in order. `forward` sums over the in-links of a block. `both` also adds the
 worth of the block's pages to the pages that link to them, so that importance and usefulness share one scan (section
-5.4, "combined computation"). Compiled slices are the fastest from a few hundred thousand links on; below that, scipy's
-product wins because no slices have to be cut. Without numba, and for weighted links, scipy does everything.
+5.4, "combined computation"). Compiled slices are the fastest from a few hundred thousand links on, but a crawl ranks
+once an hour, so numba is imported for some millions. Without numba, and for weighted links, scipy does everything.
 
 What a page passes on to each of its links (`values`) may be in single precision (`coarse`) while a fixpoint is far from
 its end: slices stream these values many times, so their size is half of the cost. Sums are always double.
@@ -27,7 +27,8 @@ Vector = npt.NDArray[np.float64]
 Csr: TypeAlias = "scipy.sparse.csr_matrix | scipy.sparse.csr_array"
 Kind = type[np.float32] | type[np.float64]
 
-_WORTH_CUTTING = 500_000  # links; fewer take longer to cut into slices than to multiply
+# Links. Fewer are not worth numba, whose import takes 100 MB and half a second; its gain is .05 s a million links.
+_WORTH_CUTTING = 2_000_000
 _CHUNK = 1 << 20  # links unpacked at once, which limits temporary arrays to 16 MiB
 
 
@@ -74,7 +75,8 @@ def sweeps_of(links: Csr | LinkSlices, *, engine: Literal["auto", "numba", "scip
     if engine == "numba" and kernels() is None:
         raise UsageError("numba is not installed", hint="pip install 'quadloom[fast]', or engine='scipy'")
     plain = bool((links.data == 1).all()) if len(links.data) else True
-    if plain and engine != "scipy" and kernels() is not None and (engine == "numba" or links.nnz >= _WORTH_CUTTING):
+    worth_cutting = engine == "numba" or (engine == "auto" and links.nnz >= _WORTH_CUTTING)
+    if plain and worth_cutting and kernels() is not None:  # last, since the first call imports numba
         return SliceSweeps(MemorySlices(links.indptr, links.indices, slice_width(links.shape[0])))
     return ScipySweeps(links)
 

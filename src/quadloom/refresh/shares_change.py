@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import msgspec
 
 from quadloom.errors import UsageError
 from quadloom.scheduling.objectives import Policy
+from quadloom.settings.fields import MOST_WEIGHT
 
 
 class SharesChange(msgspec.Struct, frozen=True):
@@ -33,8 +32,8 @@ class SharesChange(msgspec.Struct, frozen=True):
                 "the paper uses 0.95; smaller values care more whether a copy is old than how old it is",
             ),
         ):
-            if value is not None and not 0.0 < value < math.inf:  # also refuses NaN
-                raise UsageError(f"{name} must be positive, not {value:g}", hint=hint)
+            if value is not None and not 0.0 < value <= MOST_WEIGHT:  # also refuses NaN
+                raise UsageError(f"{name} must be positive and at most {MOST_WEIGHT:,.0f}, not {value:g}", hint=hint)
         if self.guided_share is None:
             return
         if not 0.0 <= self.guided_share <= 1.0:

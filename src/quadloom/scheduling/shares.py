@@ -55,7 +55,7 @@ class BandwidthShares:
 
     def set(self, suspects: float, pages: float) -> None:
         """New σ_X and σ_H, from the next slot on."""
-        if suspects < 0.0 or pages < 0.0 or suspects + pages > 1.0:
+        if not (suspects >= 0.0 and pages >= 0.0 and suspects + pages <= 1.0):  # also refuses NaN
             raise SettingsError(
                 f"shares of {suspects:g} for suspects and {pages:g} for other pages leave {1 - suspects - pages:g}",
                 hint="freshness.suspect_share and freshness.discovery_share must add up to 1 at most",

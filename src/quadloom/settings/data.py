@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from quadloom.settings.fields import ABOVE_0, FROM_0, FROM_1, SHARE, Bytes, Length, Seconds, doc
+from quadloom.settings.fields import ABOVE_0, FROM_0, FROM_1, SHARE, WEIGHT, Bytes, Length, Seconds, doc
 
 
 class TransformSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -113,11 +113,11 @@ class FreshnessSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     policy: Annotated[
         Literal["harmonic", "xyleme", "freshness", "uniform"], doc("what the refresh schedule optimises")
     ] = "harmonic"
-    alpha: Annotated[float, doc("exponent of the xyleme policy"), ABOVE_0] = 0.95
+    alpha: Annotated[float, doc("exponent of the xyleme policy"), WEIGHT] = 0.95
     bandwidth: Annotated[
         float,
         doc("pages per second for discovery and refresh together in a continuous crawl, for all workers together"),
-        ABOVE_0,
+        WEIGHT,
     ] = 10.0
     suspect_share: Annotated[
         float, doc("σ_X: share of the bandwidth for first reads of suspected data; 0 = none"), SHARE
@@ -126,7 +126,7 @@ class FreshnessSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         float, doc("σ_H: share of the bandwidth for first reads of other pages; 0 = none"), SHARE
     ] = 0.4
     chi: Annotated[
-        float, doc("χ: average weight of a page with structured data; an ordinary page weighs 1"), ABOVE_0
+        float, doc("χ: average weight of a page with structured data; an ordinary page weighs 1"), WEIGHT
     ] = 1.0
     min_interval: Annotated[Length, doc("shortest time between two reads of a page (the refresh-cycle floor)")] = "1h"
     max_interval: Annotated[Length, doc("longest time between two reads of a page")] = "90d"

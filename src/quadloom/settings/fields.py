@@ -15,6 +15,8 @@ Length = Annotated[str, Meta(pattern=r"^\s*(forever|\d+(\.\d+)?[smhdw]?)\s*$")]
 """A length of time, read by `quadloom.settings.lengths`."""
 
 FROM_0, FROM_1, ABOVE_0 = Meta(ge=0), Meta(ge=1), Meta(gt=0)
+MOST_WEIGHT = 1e6  # beyond every machine, and within the integers of the stores
+WEIGHT = Meta(gt=0, le=MOST_WEIGHT)
 SHARE, PORT = Meta(ge=0, le=1), Meta(ge=0, le=65535)
 
 

@@ -27,6 +27,8 @@ from quadloom.stores.text.sharded import ShardedText
 from quadloom.stores.text.tantivy import TantivyText
 
 if TYPE_CHECKING:
+    from quadloom.stores.quads.sharded import RefilledShards
+    from quadloom.stores.quads.sparql import RefilledQuads
     from quadloom.stores.quads.sparql_client import SparqlServer, SparqlServers
 
 
@@ -79,6 +81,12 @@ def _tantivy(folder: Path, settings: Settings, writable: bool) -> TextIndex:
 
 def _sharded_text(_folder: Path, settings: Settings, writable: bool) -> TextIndex:
     return ShardedText(_shared_text(settings), read_only=not writable, synonyms=_synonyms(settings))
+
+
+def shared_text(settings: Settings) -> Path | None:
+    """The directory of text indexes by shard; None = the text is elsewhere."""
+    scheme = _scheme("text", settings.stores.text, tuple(TEXT_INDEXES))
+    return _shared_text(settings) if scheme == "tantivy+shards" else None
 
 
 def _shared_text(settings: Settings) -> Path:
@@ -136,17 +144,23 @@ def fresh_quads(folder: Path, settings: Settings) -> Iterator[QuadStore]:
     """A store to fill from nothing: a new one in `folder`, with which the caller then replaces the old one; or the
     server's, from which pages that were not written again are removed in the end."""
     if _scheme("quads", settings.stores.quads, tuple(QUAD_STORES)) in REMOTE:
-        from quadloom.stores.quads.sharded import RefilledShards
-        from quadloom.stores.quads.sparql import RefilledQuads
-        from quadloom.stores.quads.sparql_client import servers_of
-
-        servers = servers_of(settings)
-        with closing(RefilledShards(servers) if len(servers) > 1 else RefilledQuads(servers[0])) as refilled:
+        with closing(refilled_quads(settings)) as refilled:
             yield refilled
             refilled.finish()
     else:
         with closing(open_quads(folder, settings, writable=True)) as quads:
             yield quads
+
+
+def refilled_quads(settings: Settings) -> RefilledQuads | RefilledShards:
+    """The quads of servers, for a rebuild in place; many processes may write different pages. The caller closes it, and
+    calls `finish` when all of them are done."""
+    from quadloom.stores.quads.sharded import RefilledShards
+    from quadloom.stores.quads.sparql import RefilledQuads
+    from quadloom.stores.quads.sparql_client import servers_of
+
+    servers = servers_of(settings)
+    return RefilledShards(servers) if len(servers) > 1 else RefilledQuads(servers[0])
 
 
 def query_source(folder: Path, settings: Settings) -> Path | SparqlServer | SparqlServers:
@@ -166,8 +180,9 @@ def open_text(folder: Path, settings: Settings, *, writable: bool) -> TextIndex:
 @contextmanager
 def fresh_text(folder: Path, settings: Settings) -> Iterator[TextIndex]:
     """An index to fill from nothing, as with `fresh_quads`. Documents in the database are replaced one by one."""
-    if _scheme("text", settings.stores.text, tuple(TEXT_INDEXES)) == "tantivy+shards":
-        with closing(ShardedText(_shared_text(settings), fresh=True)) as sharded:
+    directory = shared_text(settings)
+    if directory is not None:
+        with closing(ShardedText(directory, fresh=True)) as sharded:
             yield sharded
             sharded.publish()
     else:

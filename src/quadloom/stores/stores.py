@@ -19,6 +19,7 @@ import msgspec
 
 from quadloom.errors import SettingsError, StoreError
 from quadloom.model.phase import ALL_PHASES, PhaseName
+from quadloom.process import clock
 from quadloom.process.limits import return_freed_memory
 from quadloom.settings import Settings
 from quadloom.stores.backends import local_indexes, open_archive, open_quads, open_state, open_text, query_source
@@ -138,8 +139,10 @@ def open_stores(
     places = places_of(path, settings)
     fetches, indexes_them = writable and "fetch" in phases, writable and "index" in phases
     with ExitStack() as closing:
+        before = clock.origin()
         state = open_state(path, settings, writable=writable, fetches=fetches)
         closing.callback(state.close)
+        now += clock.origin() - before  # a cluster has the time of its database
         opened_at = state.changed_mark()
         frontier = state.frontier(scope_of(state.catalog), now)
         closing.callback(frontier.close)

@@ -212,9 +212,16 @@ def _guess(body: bytes, xml: bool) -> Charset:
     return Charset("windows-1252" if begun.isascii() else "utf-8", "guess")
 
 
-def _is_utf8(body: bytes) -> bool:
+def is_utf8_in_python(body: bytes) -> bool:
+    """The twin of `quadloom.native.texts.is_utf8`, which decodes nothing."""
     try:
         body.decode("utf-8")
     except UnicodeDecodeError:
         return False
     return True
+
+
+try:
+    from quadloom.native.texts import is_utf8 as _is_utf8
+except ImportError:  # it was not built: there is no compiler
+    _is_utf8 = is_utf8_in_python

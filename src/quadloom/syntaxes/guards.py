@@ -15,7 +15,7 @@ from quadloom.errors import SyntaxInvalid
 MAX_XML_DEPTH = 256
 MAX_ATTRIBUTES = 1000
 MAX_TRIPLE_TERMS = 128
-_SHORT = 64 * MAX_ATTRIBUTES  # bytes: read tag by tag in 1 to 5 ms; importing numpy alone takes 150
+_SHORT = 64 * MAX_ATTRIBUTES  # bytes: one element fits 14,000 attributes, which take .3 s
 _ENTITY_CHARACTERS = 64 * 1024  # one entity, expanded
 _EXPANSION_CHARACTERS = 1024 * 1024  # all references together; more is allowed if the document itself is longer
 
@@ -35,74 +35,51 @@ _TRIPLE_MARK = re.compile(rb"<<|>>")
 
 def check_xml(body: bytes) -> None:
     """Raise `SyntaxInvalid` for XML (UTF-8) whose entities, depth or attributes are those of an attack."""
-    if len(body) <= _SHORT:
-        _check_entities(body)
-        if body.count(b"<") > MAX_XML_DEPTH:
-            tags = _NO_TAGS.sub(b"", body)
-            if not _is_harmless(tags):
-                _check_tags(tags)
+    _check_entities(body)
+    if len(body) <= _SHORT and body.count(b"<") <= MAX_XML_DEPTH:
         return
-    marks = _Marks(body)
-    if int(marks.special.sum()) > body.startswith(b"<?xml"):
-        _check_entities(body)
+    if b"<!" in body or body.find(b"<?", 1) > 0:
         # Once: what a removed comment joins is no markup to the parser, which reads from left to right as this does.
-        marks = _Marks(_NO_TAGS.sub(b"", body))
-    _check_attributes(marks)
-    if _depth_at_most(marks) > MAX_XML_DEPTH:
-        _check_tags(marks.body)
+        body = _NO_TAGS.sub(b"", body)
+    depth, longest = _tag_bounds(body)
+    if longest > 4 * MAX_ATTRIBUTES:
+        _check_attributes(body)
+    if depth > MAX_XML_DEPTH:
+        _check_tags(body)
 
 
-class _Marks:
-    """Every `<` and `>` of a document as arrays: a megabyte of tags in about two milliseconds."""
-
-    def __init__(self, body: bytes) -> None:
-        import numpy  # 150 ms that processes without large XML need not spend
-
-        self.body = body
-        self.data = numpy.frombuffer(body + b"<", numpy.uint8)
-        self.places = numpy.flatnonzero((self.data | 2) == ord(">"))  # the codes of < and > differ in this bit alone
-        self.opens = self.data[self.places] == ord("<")
-        self.after = self.data[self.places[:-1] + 1]
-        self.special = self.opens[:-1] & ((self.after == ord("!")) | (self.after == ord("?")))
+def _check_attributes(body: bytes) -> None:
+    start = 0
+    for piece in body.split(b"<"):
+        if len(piece) > 4 * MAX_ATTRIBUTES and start:
+            tag = _TAG.match(body, start - 1)
+            if (tag.group() if tag else piece).count(b"=") > MAX_ATTRIBUTES:
+                raise SyntaxInvalid(f"an element has more than {MAX_ATTRIBUTES} attributes", code="attributes")
+        start += len(piece) + 1
 
 
-def _check_attributes(marks: _Marks) -> None:
-    starts = marks.places[marks.opens]
-    lengths = starts[1:] - starts[:-1]
-    for index in (lengths > 4 * MAX_ATTRIBUTES).nonzero()[0]:
-        start, end = int(starts[index]), int(starts[index + 1])
-        tag = _TAG.match(marks.body, start)
-        if (tag.group() if tag else marks.body[start:end]).count(b"=") > MAX_ATTRIBUTES:
-            raise SyntaxInvalid(f"an element has more than {MAX_ATTRIBUTES} attributes", code="attributes")
-
-
-def _depth_at_most(marks: _Marks) -> int:
-    """A bound of the depth that is exact but for `>` in attribute values and texts."""
-    opens, step = marks.opens, marks.opens[:-1].astype("i1")
-    if not len(step):
-        return 0
-    step[opens[:-1] & (marks.after == ord("/"))] = -1
-    step[marks.special] = 0
-    # `<`, one `>`, `<`: that `>` must be the tag's own. Two could be a quoted one, so the element counts as open.
-    lone = (step[:-1] == 1) & ~opens[1:-1] & opens[2:]
-    step[1:][lone & (marks.data[marks.places[1:-1] - 1] == ord("/"))] = -1
-    return int(step.cumsum(dtype="i4").max())
-
-
-def _is_harmless(body: bytes) -> bool:
-    """Whether no tag is long and the depth is within its limit, by a bound: an element counts as open unless nothing
-    but its own `/>` can end it."""
-    depth = 0
-    for piece in body.split(b"<")[1:]:
-        if piece[:1] == b"/":
+def tag_bounds_in_python(xml: bytes) -> tuple[int, int]:
+    """The depth of elements by a bound, and the longest distance between two `<`. An element counts as open unless
+    nothing but its own `/>` can end it, so the bound is exact but for `>` in attribute values and texts. The document
+    is without comments. The twin of `quadloom.native.texts.tag_bounds`."""
+    depth = deepest = longest = 0
+    for piece in xml.split(b"<")[1:]:
+        if len(piece) > longest:
+            longest = len(piece)
+        first = piece[:1]
+        if first == b"/":
             depth -= 1
-        elif b"/>" not in piece or piece.count(b">") > 1:
+        elif (b"/>" not in piece or piece.count(b">") > 1) and first not in (b"!", b"?"):
             depth += 1
-            if depth > MAX_XML_DEPTH:
-                return False
-        if len(piece) > 4 * MAX_ATTRIBUTES:
-            return False
-    return True
+            if depth > deepest:
+                deepest = depth
+    return deepest, longest
+
+
+try:
+    from quadloom.native.texts import tag_bounds as _tag_bounds
+except ImportError:  # it was not built: there is no compiler
+    _tag_bounds = tag_bounds_in_python
 
 
 def _check_tags(body: bytes) -> None:

@@ -206,6 +206,10 @@ _FROM_ROOT, _WHOLE, _INTRICATE = -1, -2, -3
 _Way = tuple[int, str]
 _ways: dict[str, _Way] = {}
 _MOST_WAYS = 1 << 16
+# Targets of references by the folder of their base: pages of a site share both, and a known one costs no call.
+_joined: dict[str, dict[str, str]] = {}
+_MOST_FOLDERS = 256
+_MOST_REFERENCES = 512  # of one folder
 # Whether the URL standard leaves "http://host:port" as it is. The standard's parser is asked once for each.
 _origins: dict[str, bool] = {}
 _MOST_ORIGINS = 1 << 14
@@ -220,7 +224,7 @@ class ReferenceResolver:
     test checks that both agree.
     """
 
-    __slots__ = ("_folders", "_origin", "base", "known")
+    __slots__ = ("_folders", "_intricate", "_origin", "base", "known")
 
     def __init__(self, base: str) -> None:
         self.base = base
@@ -230,25 +234,29 @@ class ReferenceResolver:
         usable = slash > 0 and len(base) < _SHORT
         self._origin = base[:slash] if usable else ""
         self._folders = [path[: path.rfind("/") + 1]] if usable else []  # the base's own and those above it
-        self.known: dict[str, str | None] = {}  # hot loops read it directly, to save a call for repeated hrefs
+        self._intricate: dict[str, str | None] = {}  # references that were resolved against the whole base
+        # The others. Hot loops read it directly, to save a call for hrefs of this page or of others in its folder.
+        self.known: dict[str, str] = _joined_in(self._folders[0]) if usable else {}
 
     def __call__(self, href: str) -> str | None:
         """Absolute http(s) URL without fragment, or None if the reference leads nowhere."""
-        known = self.known
-        if href in known:
-            return known[href]
+        if href in self._intricate:
+            return self._intricate[href]
         way, rest = _ways.get(href) or _way(href)
-        target: str | None
+        if way == _INTRICATE or (way != _WHOLE and not self._origin):
+            self._intricate[href] = target = resolve_url(href, self.base)
+            return target
         if way == _WHOLE:
-            target = rest
-        elif way == _INTRICATE or not self._origin:
-            target = resolve_url(href, self.base)
+            joined = rest
         elif way == _FROM_ROOT:
-            target = self._origin + rest
+            joined = self._origin + rest
         else:
-            target = (self._folders[way] if way < len(self._folders) else self._above(way)) + rest
-        known[href] = target
-        return target
+            joined = (self._folders[way] if way < len(self._folders) else self._above(way)) + rest
+        if len(href) <= _REMEMBERED:
+            if len(self.known) >= _MOST_REFERENCES:
+                self.known.clear()
+            self.known[href] = joined
+        return joined
 
     def _above(self, way: int) -> str:
         """The folder so many levels above the base's own. Two dots at the root lead to the root again."""
@@ -257,6 +265,15 @@ class ReferenceResolver:
             last = folders[-1]
             folders.append(last[: max(last.rfind("/", 0, -1), len(self._origin)) + 1])
         return folders[way]
+
+
+def _joined_in(folder: str) -> dict[str, str]:
+    known = _joined.get(folder)
+    if known is None:
+        if len(_joined) >= _MOST_FOLDERS:
+            _joined.clear()
+        known = _joined[folder] = {}
+    return known
 
 
 def _way(href: str) -> _Way:

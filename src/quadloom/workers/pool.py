@@ -3,8 +3,9 @@
 Each worker has a short queue of pages in its channel and answers them in order, so the page at the head is the one
 being transformed. When a worker dies, or its head takes longer than the deadline, or its memory exceeds the cap, the
 watchdog kills it, blames the head, and sets the other pages aside. A page that was blamed twice is quarantined; one
-that was blamed once and then transformed has a finding that says so. The deadline counts the time that the worker could
-use: neither its waiting for a processor, nor a pause of the whole machine (`quadloom.process.limits.TaskTime`).
+that was blamed once and then transformed has a finding that says so. A worker that ends before it is ready blames no
+page; after several such starts in a row the run ends with `ChildFailed`. The deadline counts the time that the worker
+could use: neither its waiting for a processor, nor a pause of the whole machine (`quadloom.process.limits.TaskTime`).
 
 Threads: only the owner's thread sends. One watchdog thread receives all answers and checks deadlines, so a worker never
 blocks in send while the owner blocks in send; that deadlocked the prototype. The pages of a dead worker wait until the
@@ -36,6 +37,7 @@ from quadloom.model.visit import Visit
 from quadloom.process import threads
 from quadloom.process.channel import ChannelClosed, ChildProcess, ProcessHeartbeat, start
 from quadloom.process.limits import TaskTime
+from quadloom.process.restarts import Restarts
 from quadloom.settings import Settings
 from quadloom.workers.messages import WORKER, ServicesWanted, WorkerAnswer, WorkerMessage, WorkerTask
 from quadloom.workers.services.asked_pages import AskedPages
@@ -102,6 +104,7 @@ class WorkerPool:
         self._closing = False
         self._noticed: set[str] = set()
         self._spent_cpu = 0.0  # of workers that have died
+        self._restarts = Restarts("transform")
         self._workers = [self._start_worker(f"transform-{index}") for index in range(size)]
         self._thread = threads.start("watchdog", self._watch, failed)
 
@@ -212,6 +215,7 @@ class WorkerPool:
                     self._wanted(worker, content)
             else:
                 worker.ready = True
+                self._restarts.ready()
                 worker.head_time.begin(time.monotonic())
 
     def _wanted(self, worker: _Worker, wanted: ServicesWanted) -> None:
@@ -231,6 +235,7 @@ class WorkerPool:
         with self._lock:
             task = worker.tasks.popleft()
             worker.head_time.begin(time.monotonic())
+        self._restarts.worked()
         causes = self._blames.pop(task.number, None)
         if causes:
             answer = _with_finding(answer, causes[-1])
@@ -260,14 +265,32 @@ class WorkerPool:
         with self._lock:
             self._spent_cpu += worker.child.cpu_seconds()
             worker.child.close()
-            tasks = list(worker.tasks)
-            self._workers[self._workers.index(worker)] = self._start_worker(worker.name)
-            self._generation_sent.pop(worker.name, None)
-        if tasks:
-            self._blame(tasks[0], cause)
-        for task in tasks[1:]:
-            self._unsent.put(task)
+        blamed = worker.tasks[0].number if worker.ready and worker.tasks else None
+        if blamed is not None:
+            self._restarts.worked()  # up to the page that ended it; any number of such pages may follow each other
+        self._start_again(worker, cause)
+        for task in worker.tasks:  # with those that were sent to the dead worker meanwhile
+            if task.number == blamed:
+                self._blame(task, cause)
+            else:
+                self._unsent.put(task)
         self._notice("worker-killed", f"{worker.name} {cause}")
+
+    def _start_again(self, dead: _Worker, cause: str) -> None:
+        """A worker that did nothing is replaced after a pause, in which this thread receives nothing."""
+        ready, started = dead.ready, False
+        while not started and not self._closing:
+            time.sleep(self._restarts.died(was_ready=ready, cause=cause))
+            with self._lock:
+                if self._closing:
+                    return
+                try:
+                    self._workers[self._workers.index(dead)] = self._start_worker(dead.name)
+                except (ChannelClosed, OSError) as error:
+                    ready, cause = False, f"did not start: {error}"
+                else:
+                    started = True
+                    self._generation_sent.pop(dead.name, None)
 
     def _blame(self, task: WorkerTask, cause: str) -> None:
         self._blames.setdefault(task.number, []).append(cause)

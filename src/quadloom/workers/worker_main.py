@@ -60,7 +60,6 @@ class RecentLinks:
 
 def serve(channel: Channel) -> None:
     settings = channel.receive(Settings)
-    channel.send(READY)
     strategies = chosen(settings.crawl.strategies)
     loader = document_loader(settings)
     assembled = all_syntaxes(settings)
@@ -69,6 +68,7 @@ def serve(channel: Channel) -> None:
     trouble = (*assembled.findings, *stylesheet_folder.folder_findings(settings.transform.stylesheets, kinds))
     recent = RecentLinks(_RECENT)
     _collect_seldom()
+    channel.send(READY)
     while True:
         task = wire.decode(channel.receive_bytes(), WorkerTask)
         started = time.process_time()

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from xml.etree import ElementTree
 
 import msgspec
+import pytest
 
 import quadloom
-from quadloom.asking.audit.formats import junit, sarif
+from quadloom.asking.audit import formats
+from quadloom.asking.audit.formats import GravestFindings, junit, sarif
 from quadloom.asking.audit.html_report import html_report
 from quadloom.asking.audit.report import AuditReport, PageFindings, audit, template_of
 from quadloom.cli.asking.audit import report_lines
@@ -52,6 +54,29 @@ def test_one_mistake_of_a_template_is_one_group() -> None:
     assert first.path == "Product › offers › price"
     assert report.sites[0].score == round(100 / 6, 1)
     assert [(one.feature, one.pages, one.eligible) for one in report.sites[0].features] == [("Product snippet", 6, 1)]
+
+
+def test_a_group_names_no_value_that_only_one_page_has() -> None:
+    finding = Finding(
+        "data-not-visible",
+        "price '{}' is not on the visible page",
+        "warning",
+        "transform",
+        path="Product › offers › price",
+    )
+
+    def headline(prices: list[str]) -> str:
+        (group,) = audit(
+            PageFindings(
+                row(f"https://shop.example/products/{number}", "1.00"),
+                (msgspec.structs.replace(finding, message=finding.message.format(price), found=price),),
+            )
+            for number, price in enumerate(prices)
+        ).groups
+        return group.headline
+
+    assert headline(["1.00", "2.00"]) == "2 pages under /products/: offers: price is not on the visible page"
+    assert headline(["7.00", "7.00"]) == "2 pages under /products/: offers: price '7.00' is not on the visible page"
 
 
 def test_an_error_in_a_required_value_costs_the_rich_result() -> None:
@@ -123,15 +148,50 @@ def test_two_visits_of_one_day_are_two_points() -> None:
 
 def test_formats_can_be_read_by_other_programs() -> None:
     report = report_of(row("https://shop.example/products/1", "12 €"))
-    results = json.loads(sarif(report))["runs"][0]["results"]
-    assert (results[0]["ruleId"], results[0]["level"]) == ("bad-price", "error")
-    assert results[0]["locations"][0]["physicalLocation"]["region"]["startLine"] > 1
     suite = ElementTree.fromstring(junit(report))[0]
     assert (suite.get("name"), suite.get("failures")) == ("shop.example", "1")
     text = html_report(report, title="shop <x>", now=1e9)
     assert "shop &lt;x&gt;" in text
     assert "1 page at https://shop.example/products/1" in text
     assert "http" not in text.replace("https://shop.example", "").partition("<body>")[0]
+
+
+def test_sarif_has_one_result_for_each_finding() -> None:
+    rows = [row(f"https://shop.example/products/{number}", "12 €") for number in range(5)]
+    gravest = GravestFindings()
+    report = audit(gravest.through(PageFindings(one, one.findings) for one in rows))
+    document = json.loads(sarif(gravest))
+    (run,) = document["runs"]
+    assert document["version"] == "2.1.0" and run["tool"]["driver"]["name"] == "Quadloom"
+    assert len(run["results"]) == sum(group.findings for group in report.groups) == run["properties"]["findings"]
+    assert run["properties"]["leftOut"] == 0
+    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    assert len(rules) == len(set(rules))
+    pages = set()
+    prints = set()
+    for result in run["results"]:
+        assert rules[result["ruleIndex"]] == result["ruleId"] and result["message"]["text"]
+        assert result["level"] in ("error", "warning", "note")
+        (location,) = result["locations"]
+        region = location["physicalLocation"].get("region")
+        assert region is None or (region["startLine"] >= 1 and region["startColumn"] >= 1)
+        if result["ruleId"] == "bad-price":
+            assert region["startLine"] > 1 and "12 €" in region["snippet"]["text"]
+            pages.add(location["physicalLocation"]["artifactLocation"]["uri"])
+        prints.add(tuple(sorted(result["partialFingerprints"].values())))
+    assert pages == {one.href for one in rows}
+    assert len(prints) == len(run["results"])
+    assert [one["level"] for one in run["results"]] == sorted(one["level"] for one in run["results"])  # error, note
+
+
+def test_sarif_keeps_the_gravest_and_counts_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formats, "MOST_RESULTS", 3)
+    rows = [row(f"https://shop.example/products/{number}", "12 €") for number in range(5)]
+    gravest = GravestFindings()
+    audit(gravest.through(PageFindings(one, one.findings) for one in rows))
+    (run,) = json.loads(sarif(gravest))["runs"]
+    assert [one["ruleId"] for one in run["results"]] == ["bad-price"] * 3
+    assert run["properties"]["leftOut"] == run["properties"]["findings"] - 3 > 0
 
 
 def test_findings_are_objects_in_json_and_old_ones_stay_readable() -> None:

@@ -6,6 +6,7 @@ and not an example. By default a sample runs; all types and many more mistakes a
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from random import Random
 
 import msgspec
@@ -18,6 +19,7 @@ from quadloom.settings import Settings
 from quadloom_lab.audit.descriptions import description
 from quadloom_lab.audit.foreign_pages import PAGES, ForeignPage
 from quadloom_lab.audit.mistakes import MISTAKES, Planted, planted
+from quadloom_lab.audit.published_pages import PUBLISHED, SLIPS
 from quadloom_lab.markup import SYNTAXES, page
 
 URL = "https://shop.example/things/1"
@@ -38,9 +40,23 @@ def defects(text: str, content_type: str = "text/html") -> list[str]:
     return [f"{one.code} {one.message}" for one in found if one.severity != "info" and one.code not in WISHES]
 
 
-@pytest.mark.parametrize("foreign", PAGES, ids=lambda one: one.name)
+@pytest.mark.parametrize("foreign", [*PAGES, *PUBLISHED], ids=lambda one: one.name)
 def test_documents_in_other_manners_have_no_defect(foreign: ForeignPage) -> None:
     assert defects(foreign.text, foreign.content_type) == []
+
+
+def test_slips_in_published_pages_are_found_on_their_line() -> None:
+    pages = {one.name: one for one in PUBLISHED}
+    missed = []
+    for slip in SLIPS:
+        text, content_type = pages[slip.page].text, pages[slip.page].content_type
+        assert text.count(slip.right) == 1, f"{slip.right} is not once in {slip.page}"
+        same = next(at for at, (one, two) in enumerate(zip_longest(slip.right, slip.wrong)) if one != two)
+        line = text[: text.index(slip.right) + same].count("\n") + 1
+        found = findings(text.replace(slip.right, slip.wrong), content_type)
+        if not any(one.code == slip.code and one.line == line for one in found):
+            missed.append((slip, line, [(one.code, one.line, one.found) for one in found if one.severity != "info"]))
+    assert missed == []
 
 
 @pytest.mark.parametrize("syntax", SYNTAXES)

@@ -163,7 +163,9 @@ def test_a_bucket_is_written_read_listed_and_emptied(tmp_path: Path, capsys: pyt
     assert S3Bucket(address).files() == {}, "nothing is left behind"
     absent = msgspec.structs.replace(address, bucket="there-is-none")
     code, rows = checked(tmp_path, bucket_config(absent), capsys)
-    assert code == 1 and not rows["stores.archive"]["ok"] and "there-is-none" in str(rows["stores.archive"]["detail"])
+    row = rows["stores.archive"]
+    assert code == 1 and not row["ok"]
+    assert str(row["detail"]).endswith("there is no bucket there-is-none") and "create it" in str(row["cure"])
 
 
 def test_a_server_without_ranges_is_refused(
@@ -175,6 +177,30 @@ def test_a_server_without_ranges_is_refused(
     _, rows = checked(tmp_path, config, capsys)
     row = rows["stores.archive"]
     assert not row["ok"] and "ignores ranges" in str(row["detail"]) and "206" in str(row["cure"])
+
+
+@pytest.mark.parametrize(("status", "refused"), [(403, "do_PUT"), (401, "do_PUT"), (403, "do_GET")])
+def test_missing_rights_are_named(
+    tmp_path: Path,
+    poor_server: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    status: int,
+    refused: str,
+) -> None:
+    for name, value in S3_ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+
+    def refuse(self: Answering) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self._answer(status, b"<Error><Code>AccessDenied</Code></Error>")
+
+    monkeypatch.setattr(Answering, refused, refuse)
+    _, rows = checked(tmp_path, bucket_config(S3Address(bucket="b", prefix="p", endpoint=poor_server)), capsys)
+    row = rows["stores.archive"]
+    right = "s3:PutObject" if refused == "do_PUT" else "s3:GetObject"
+    assert not row["ok"] and "does not allow to" in str(row["detail"]) and right in str(row["cure"])
+    assert "AccessDenied" not in str(row["detail"]), "no answer of the server in full length"
 
 
 def test_missing_credentials_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from quadloom.crawl.control import ControlRequest, ControlServer, Value, ask
-from quadloom.errors import QuadloomError, UsageError
+from quadloom.crawl.control import ControlRequest, ControlServer, Value, ask, socket_path
+from quadloom.errors import QuadloomError, StoreError, UsageError
 
 
 def served(folder: Path, handle: Callable[[ControlRequest], Value], verb: str = "status") -> Value | None:
@@ -45,3 +46,33 @@ def test_a_busy_crawl_is_not_reported_as_ended(tmp_path: Path) -> None:
     with pytest.raises(QuadloomError, match="did not answer within a minute") as busy:
         served(tmp_path, be_slow)
     assert "try again" in busy.value.hint
+
+
+def test_a_socket_outside_the_warehouse_is_in_a_private_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path too long for a socket. Another user may have made the folder in the shared directory first."""
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    long = tmp_path / ("x" * 100)
+    long.mkdir()
+    assert served(long, lambda _request: "yes") == "yes"
+    folder = socket_path(long).parent
+    assert folder.stat().st_mode & 0o777 == 0o700
+    folder.chmod(0o777)
+    with pytest.raises(StoreError, match="not a private directory"):
+        socket_path(long)
+    folder.rmdir()
+    folder.symlink_to(long)
+    with pytest.raises(StoreError, match="not a private directory"):
+        ask(long, "status")
+
+
+@pytest.mark.parametrize("line", [b'{"verb": "\xff"}\n', b'{"verb":' + b"[" * 100_000 + b"\n", b"null\n", b"\xff\n"])
+def test_any_line_is_answered(tmp_path: Path, line: bytes) -> None:
+    server = ControlServer(tmp_path, lambda _request: "yes")
+    try:
+        with socket.socket(socket.AF_UNIX) as client, client.makefile("rwb") as stream:
+            client.connect(str(socket_path(tmp_path)))
+            stream.write(line)
+            stream.flush()
+            assert b'"ok":false' in stream.readline()
+    finally:
+        server.close()

@@ -129,6 +129,38 @@ def test_files_become_fewer_while_statements_stay(tmp_path: Path) -> None:
     store.close()
 
 
+def page(number: int, statements: int, version: int = 0) -> IndexJob:
+    graph = f"http://e.example/{number}"
+    lines = "".join(f'<{graph}#{n}> <x:p> "{n} {version}" <{graph}> .\n' for n in range(statements))
+    return IndexJob(number, Quads.of(graph, lines.encode()), None, b"", fresh=not version)
+
+
+def test_first_reads_in_bulk_are_left_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their files are compressed, those of a compaction are not. What is replaced later counts."""
+    monkeypatch.setattr("quadloom.ingest.index.compaction.ENOUGH", 1000)
+    store = OxigraphQuads(tmp_path / "quads")
+    marks: queue.Queue[IndexAcks | LinksFound] = queue.Queue()
+    indexer = Indexer(
+        store, MemoryText(), IndexSettings(text=False, text_commit_seconds=0.05), marks.put, Failpoints(), Statistics()
+    )
+    clock = indexer.compactor._monotonic = Clock()
+    indexer.put([page(number, 300) for number in range(40)])
+    marks.get(timeout=60)
+    clock.now += 4.0
+    indexer._idle()
+    indexer.compactor.close()
+    assert indexer.compactor.runs == 0
+    indexer.put([page(number, 300, version=1) for number in range(10)])
+    marks.get(timeout=60)
+    clock.now += 4.0
+    until = time.monotonic() + 60
+    while indexer.compactor.runs == 0 and time.monotonic() < until:
+        time.sleep(0.05)
+    indexer.close()
+    assert indexer.compactor.runs == 1
+    store.close()
+
+
 def test_an_idle_indexer_compacts_and_a_busy_one_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("quadloom.ingest.index.compaction.ENOUGH", 1000)
     store = OxigraphQuads(tmp_path / "quads")
@@ -138,9 +170,7 @@ def test_an_idle_indexer_compacts_and_a_busy_one_does_not(tmp_path: Path, monkey
     clock = indexer.compactor._monotonic = Clock()
     for number in range(12):  # over 12 s: longer than the idle time that it needs
         clock.now += 1.0
-        graph = f"http://e.example/{number}"
-        lines = "".join(f'<{graph}#{n}> <x:p> "{n}" <{graph}> .\n' for n in range(300))
-        indexer.put([IndexJob(number, Quads.of(graph, lines.encode()), None, b"", fresh=True)])
+        indexer.put([page(number, 300)])
         marks.get(timeout=60)
         assert indexer.compactor.runs == 0
     clock.now += 4.0

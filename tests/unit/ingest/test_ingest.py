@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
+from quadloom.errors import DiskFull
 from quadloom.ingest.hooks import FinishedVisit
 from quadloom.ingest.ingest import Ingest
 from quadloom.maintenance.links import LinkRecorder
@@ -238,3 +240,18 @@ def test_a_quarantined_page_has_cost_its_host_a_request(warehouse: Warehouse) ->
     crawler.close()
     assert warehouse.stores.frontier.lease(1, 1e10 + 5.0) == []
     assert len(warehouse.stores.frontier.lease(1, 1e10 + 31.0)) == 1
+
+
+def test_an_error_at_the_end_leaves_no_thread_behind(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk did: the workers' end failed, and the indexer went on writing to indexes that were being closed."""
+
+    def fail() -> None:
+        raise DiskFull("no room left")
+
+    crawler = Crawler(warehouse)
+    crawler.visit(page(OLD, "a title", 1000.0))
+    monkeypatch.setattr(crawler.ingest._pool, "close", fail)
+    with pytest.raises(DiskFull):
+        crawler.close()
+    assert "indexer" not in {thread.name for thread in threading.enumerate()}
+    assert row_of(warehouse, OLD).indexed_quads  # and what it had was committed and marked

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from typing import Literal
 
 import pyoxigraph
 import pytest
@@ -256,3 +257,29 @@ def test_without_a_text_index_the_main_text_is_not_read() -> None:
     assert "nobody" in whole.text and whole.headings
     assert not lean.text and not lean.headings
     assert (lean.nquads, lean.links, lean.title) == (whole.nquads, whole.links, whole.title)
+
+
+SHELL = b'<!doctype html><title>Shop</title><div id="root"></div><script src="/app.js"></script>'
+
+
+@pytest.mark.parametrize(
+    ("body", "browser", "told"),
+    [
+        (SHELL, "never", True),
+        (SHELL, "auto", False),  # there the fetch phase has run the scripts, or has said why not
+        (SHELL.replace(b"</div>", b"<p>" + b"words of its own " * 40 + b"</div>"), "never", False),
+        (
+            b'<script type="application/ld+json">{"@context":"https://schema.org","@type":"Book","name":"B"}</script>'
+            + SHELL,
+            "never",
+            False,
+        ),
+        (b"<title>Short</title><p>Closed.", "never", False),
+    ],
+)
+def test_a_page_that_is_empty_without_its_scripts_says_so(
+    body: bytes, browser: Literal["never", "auto"], told: bool
+) -> None:
+    settings = Settings(crawl=CrawlSettings(browser=browser))
+    seen = transform(body, url="https://a.example/", content_type="text/html", settings=settings)
+    assert ("needs-scripts" in {finding.code for finding in seen.findings}) is told

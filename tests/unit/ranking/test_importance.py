@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from quadloom.errors import UsageError
-from quadloom.ranking import link_kernels
+from quadloom.ranking import link_kernels, sweeps
 from quadloom.ranking.importance import ImportanceIteration, fixpoint, importance, importance_of_slices, sweep
 from quadloom.ranking.link_slices import MemorySlices
 from quadloom.ranking.sweeps import SliceSweeps, sweeps_of
@@ -123,6 +123,19 @@ def test_slices_of_any_width_and_scipy_alone_give_the_same(monkeypatch: pytest.M
 
 
 @needs_numba
+def test_a_small_web_does_not_import_numba(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes 100 MB and half a second, more than it can save."""
+    monkeypatch.setattr(sweeps, "kernels", lambda: pytest.fail("asked for numba"))
+    assert not isinstance(sweeps_of(random_web(300, 3000, 1)), SliceSweeps)
+
+
+@needs_numba
+def test_a_large_web_is_cut_into_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweeps, "_WORTH_CUTTING", 1000)
+    assert isinstance(sweeps_of(random_web(300, 3000, 1)), SliceSweeps)
+    assert not isinstance(sweeps_of(random_web(300, 3000, 1), engine="scipy"), SliceSweeps)
+
+
 def test_gauss_seidel_and_warm_starts_save_sweeps() -> None:
     csr = random_web(4000, 40_000, 8)
     jacobi = fixpoint(SliceSweeps(MemorySlices(csr.indptr, csr.indices, 4000)))

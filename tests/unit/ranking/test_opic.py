@@ -55,6 +55,18 @@ def test_cash_is_neither_made_nor_lost() -> None:
         assert cash == pytest.approx(1.0, abs=1e-9)
 
 
+def test_links_to_pages_without_an_id_take_their_part() -> None:
+    """A page that links to one known and three unknown pages gives a quarter to the known one."""
+    whole, part = Opic(window=100.0), Opic(window=100.0)
+    for opic, elsewhere in ((whole, 0), (part, 3)):
+        opic.read(3, [0, 1, 2, 3], 0.0)
+        before, held = opic._cash[1], opic._cash[2] + opic._dividend - opic._seen[2]
+        opic.read(2, [1], 1.0, elsewhere)
+        cash = opic._cash[:4].sum() + 4 * opic._dividend - opic._seen[:4].sum() + opic._virtual
+        assert cash == pytest.approx(1.0, abs=1e-9)
+        assert opic._cash[1] == pytest.approx(before + 0.85 * held / (1 + elsewhere))
+
+
 def test_a_page_that_gains_links_rises_within_a_window() -> None:
     links, csr = web(100, 7)
     opic = Opic(window=4000.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from array import array
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from scipy import sparse
 
 from quadloom.model.subscription import Subscription, personalization
 from quadloom.model.url import fingerprint
+from quadloom.ranking import ranker
 from quadloom.ranking.importance import importance
 from quadloom.ranking.page_ranks import MOVED, PageRanks, page_rank_of
 from quadloom.ranking.ranker import PageRanker
@@ -106,6 +108,46 @@ def test_pages_found_after_a_fixpoint_have_an_estimate(tmp_path: Path) -> None:
     from_hub, from_leaf, unlinked = weigh(ranking, [KEYS[35], KEYS[36], KEYS[39]])
     assert from_hub is not None and from_leaf is not None and unlinked is None
     assert from_hub > from_leaf > 0.0
+
+
+def test_pages_without_an_estimate_if_too_many_are_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What OPIC remembers between two rankings is bounded; the next ranking has all of them."""
+    monkeypatch.setattr(ranker, "_OPIC_PAGES", 3)
+    ranking = make(tmp_path)
+    star(ranking)
+    ranking.recompute(NOW)
+    ranking.append(KEYS[0], packed(1, *range(30, 36)))
+    ranking.append(KEYS[35], packed(30, 31))  # read, but not remembered
+    ranking.append(KEYS[30], packed(0, 36))
+    ranking.flush()
+    ranking.estimate_new(NOW + 1.0)
+    found = weigh(ranking, KEYS[30:37])
+    assert [weight is not None for weight in found] == [True] * 3 + [False] * 4
+    ranking.recompute(NOW + 2.0)
+    assert None not in weigh(ranking, KEYS[30:37])
+
+
+@pytest.mark.parametrize(("new", "early"), [(12, False), (20, True)])
+def test_a_ranking_comes_early_if_many_pages_are_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new: int, early: bool
+) -> None:
+    """Half as many as the matrix has, 30 pages here; the next regular ranking would be in an hour."""
+    monkeypatch.setattr(ranker, "_OPIC_EVERY", 0.02)
+    monkeypatch.setattr(ranker, "_OPIC_PAGES", new)
+    ranking = make(tmp_path)
+    star(ranking)
+    ranking.recompute(NOW)
+    ranking.append(KEYS[0], array("q", [fingerprint(f"https://b.example/{n}") for n in range(30)]).tobytes())
+    ranking.flush()
+    errors: list[BaseException] = []
+    last = fingerprint("https://b.example/29")  # beyond what is remembered
+    ranking.start(errors.append)
+    patience = time.monotonic() + (30.0 if early else 0.5)
+    while weigh(ranking, [last]) == [None] and time.monotonic() < patience:
+        time.sleep(0.02)
+    ranking.close()
+    assert not errors
+    assert (weigh(ranking, [last]) != [None]) is early
 
 
 def test_subscribed_pages_are_raised_into_the_top(tmp_path: Path) -> None:

@@ -13,10 +13,10 @@ from postgres_server import postgres
 from quadloom.model.outcome import Outcome
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.postgres import database as database_module
-from quadloom.stores.postgres import frontier_tables
+from quadloom.stores.postgres import frontier_queue, frontier_tables
 from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.postgres.frontier_tables import host_number
-from quadloom.stores.postgres.schema import HOST_BITS, MIGRATIONS, PARTS
+from quadloom.stores.postgres.schema import HOST_BITS, IS_QUEUED, MIGRATIONS, PARTS
 from quadloom.stores.shards import SHARDS, shard_of
 
 POLICY = FrontierPolicy(delay=0.0, ip_delay=0.0, per_site=1000)
@@ -61,6 +61,8 @@ def older(monkeypatch: pytest.MonkeyPatch) -> PostgresState:
 
         patch.setattr(frontier_tables.PostgresHosts, "host_ids", host_ids)
         state = PostgresState(Path())
+        column = PostgresDatabase.open(state._url)
+        column.write(IS_QUEUED)  # which the statements of today ask for
         frontier = state.open(POLICY, 0.0)
         frontier.add([link for host in HOSTS for link in links(host, 8)], 0.0)
         visits = frontier.lease(60, 1.0)
@@ -75,6 +77,8 @@ def older(monkeypatch: pytest.MonkeyPatch) -> PostgresState:
         ids = [row[0] for row in state._database.execute("SELECT id FROM host")]
         assert max(ids) < 1 << HOST_BITS
         state._database.write("INSERT INTO robots SELECT id, 'x'::bytea, 5 FROM host")
+        column.write("ALTER TABLE host DROP COLUMN is_queued")
+        column.close()
     return state
 
 
@@ -100,6 +104,88 @@ def test_an_older_database_is_cut_and_holds_the_same(monkeypatch: pytest.MonkeyP
     leased = {visit.host for visit in frontier.lease(1000, 4.0)}
     assert "new.example" in leased and len(leased) > len(HOSTS) // 2
     state.close()
+
+
+def test_copying_a_large_table_is_logged(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    state = older(monkeypatch)
+    assert state._database is not None
+    state._database.write("ANALYZE url")
+    monkeypatch.setattr(database_module, "_LARGE", 100)
+    state.crash(2.0)
+    (told,) = [record.getMessage() for record in caplog.records]
+    assert "about 160 rows of the table url are copied" in told
+    state.close()
+
+
+def test_longer_queues_touch_no_index_of_hosts() -> None:
+    """The indexes of hosts would otherwise get three entries for every host with a new link."""
+    state = PostgresState(Path())
+    frontier = state.open(POLICY, 0.0)
+    frontier.add([link for host in HOSTS for link in links(host, 2)], 0.0)
+    database = state._database
+    assert database is not None
+
+    def updates() -> tuple[int, int]:
+        (found,) = database.execute(
+            "SELECT pg_stat_get_xact_tuples_updated(c), pg_stat_get_xact_tuples_hot_updated(c) "
+            "FROM (SELECT 'host'::regclass::oid AS c) AS host"
+        )
+        return found[0], found[1]
+
+    with database.transaction():
+        before = updates()
+        frontier.add([link for host in HOSTS for link in links(host, 4)], 0.0)
+        after = updates()
+    assert after[0] - before[0] == len(HOSTS) == after[1] - before[1]
+    state.close()
+
+
+def test_little_is_read_ahead_for_hosts_that_give_one_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With more hosts than fit into memory, what is read beyond the first URL of a host is thrown away."""
+    state = PostgresState(Path())
+    frontier = state.open(POLICY, 0.0)
+    frontier.add([link for host in HOSTS for link in links(host, 30)], 0.0)
+    frontier = state.crash(1.0)
+    asked: list[int] = []
+    fronts = frontier_queue.PostgresQueue.fronts
+
+    def noted(self: frontier_queue.PostgresQueue, ids: list[int], limit: int) -> object:
+        asked.append(limit)
+        return fronts(self, ids, limit)
+
+    monkeypatch.setattr(frontier_queue.PostgresQueue, "fronts", noted)
+    assert len(frontier.lease(len(HOSTS), 2.0)) == len(HOSTS)
+    assert asked and max(asked) <= 4
+    state.close()
+
+
+def test_links_that_are_known_are_found_without_the_table() -> None:
+    """A page's links are in as many blocks of the table, which are not in memory if it is large."""
+    state = PostgresState(Path())
+    frontier = state.open(POLICY, 0.0)
+    frontier.add([link for host in HOSTS for link in links(host, 30)], 0.0)
+    database = state._database
+    assert database is not None
+    database.write("VACUUM ANALYZE url")  # as autovacuum does
+    asked = database.execute("SELECT host_id, fingerprint FROM url LIMIT 40")
+    look = ExplainedLooks(database)
+    found = frontier_tables.PostgresUrls(look, None).ranks(asked)  # type: ignore[arg-type]
+    assert len(found) == 40
+    assert "Index Only Scan" in look.plan
+    assert sum(map(int, re.findall(r"Heap Fetches: (\d+)", look.plan))) == 0, look.plan
+    state.close()
+
+
+class ExplainedLooks:
+    """Notes the plan of a question."""
+
+    def __init__(self, database: PostgresDatabase) -> None:
+        self._database = database
+        self.plan = ""
+
+    def execute(self, statement: str, values: tuple[object, ...]) -> list[tuple[object, ...]]:
+        self.plan = "\n".join(row[0] for row in self._database.execute(f"EXPLAIN ANALYZE {statement}", values))
+        return self._database.execute(statement, values)
 
 
 def test_looks_for_one_host_touch_one_part() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from postgres_server import postgres
-from quadloom.errors import SettingsError, ShardsLost, WarehouseLocked
+from quadloom.errors import SettingsError, ShardsLost, StoreError, WarehouseLocked
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import HostPace, Outcome, Settlement
 from quadloom.model.url import Url
@@ -43,7 +44,11 @@ class Worker:
         return len(set(before).difference(outbox.waiting(SHARDS)))
 
     def expire(self) -> None:
-        self.database.write("UPDATE worker SET until='-infinity' WHERE name=%s", (self.leases.owner,))
+        self.expire_from(self)
+
+    def expire_from(self, other: Worker) -> None:
+        """End the lease of this one by the connection of another."""
+        other.database.write("UPDATE worker SET until='-infinity' WHERE name=%s", (self.leases.owner,))
 
 
 @pytest.fixture
@@ -276,3 +281,19 @@ def test_workers_agree_on_the_order(url: str) -> None:
         Worker(url, "second", shards=1, policy=FrontierPolicy(order="random"))
     first.leases.leave(first.database)
     Worker(url, "third", shards=1, policy=FrontierPolicy(order="random"))
+
+
+def test_a_worker_that_was_stopped_between_two_statements_does_not_keep_its_shards(url: str) -> None:
+    """Within a pipeline neither limit of the server runs: its locks would stay for as long as the process exists."""
+    stopped, other = Worker(url, "stopped", shards=SHARDS), Worker(url, "other", shards=0)
+    stopped.database._begin()
+    stopped.leases.check(stopped.database)  # locks its rows; then nothing more comes from it
+    stopped.expire_from(other)
+    assert other.shards.take(SHARDS, 0.0) == [], "they are locked"
+    assert other.leases.end_frozen(other.database, seconds=3600.0) == 0, "it may still be at work"
+    assert other.leases.end_frozen(other.database, seconds=0.0) == 1
+    deadline = time.monotonic() + 60.0
+    while not other.shards.take(SHARDS, 0.0):
+        assert time.monotonic() < deadline, "a session ends a moment after it was told to"
+    with pytest.raises(StoreError):
+        stopped.database._finish()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import codecs
+from itertools import product
 
 import pytest
 
-from quadloom.syntaxes.charset import _CODECS, charset_of, decode, encoding, header_charset, utf8
+from quadloom.syntaxes.charset import _CODECS, charset_of, decode, encoding, header_charset, is_utf8_in_python, utf8
 
 
 def named(body: bytes, content_type: str | None = None, *, xml: bool = False) -> tuple[str, str]:
@@ -62,3 +63,13 @@ def test_decoding_never_raises() -> None:
         utf8(everything, name).decode("utf-8")
         assert text
     assert decode(b"\xed\xa0\x80x", "utf-8").endswith("x")  # a lone surrogate in disguise
+
+
+def test_both_twins_know_utf8() -> None:
+    """All borders of table 3-7 of the Unicode standard, whole and cut off, behind and before other text."""
+    texts = pytest.importorskip("quadloom.native.texts")
+    borders = bytes.fromhex("00 7f 80 8f 90 9f a0 bf c0 c1 c2 df e0 e1 ec ed ee ef f0 f1 f3 f4 f5 ff")
+    for length in range(5):
+        for sequence in product(borders, repeat=length) if length < 4 else product(borders[-16:], *[borders[2:11]] * 3):
+            for body in (bytes(sequence), b"x" * 9 + bytes(sequence), bytes(sequence) + b"\xc3\xa9 and more"):
+                assert texts.is_utf8(body) is is_utf8_in_python(body), body

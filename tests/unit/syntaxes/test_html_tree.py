@@ -25,6 +25,8 @@ HOSTILE = {
     "attributes": b"<div " + b" ".join(b'a%d="v"' % n for n in range(N)) + b">",
     "attributes with markup inside": b"<div " + b" ".join(b'a%d = "<x>"' % n for n in range(N)) + b">",
     "attributes without values": b"<div/" + b"/".join(b"a%d" % n for n in range(N)) + b">",
+    "attributes without space between": b"<div " + b"".join(b'a%d="v"' % n for n in range(N)) + b">",
+    "attributes behind values": b"<div " + b"".join(b"a%d=''b%d " % (n, n) for n in range(N)) + b">",
     "attributes of body": b"".join(b"<body a%d=1>" % n for n in range(N)),
     "deep before elements that are closed at once": b"<div>" * 6_000 + b"<li>x</li><p>x</p>" * N,
     "formatting copied into elements that are closed at once": b"<p>"

@@ -1,4 +1,4 @@
-"""What XML is kept from the native parser, in short texts and in long ones, which are read in different ways."""
+"""What XML is kept from the native parser, in short texts and in long ones."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import subprocess
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes.guards import MAX_ATTRIBUTES, MAX_XML_DEPTH, check_xml
+from quadloom.syntaxes.guards import MAX_ATTRIBUTES, MAX_XML_DEPTH, check_xml, tag_bounds_in_python
 
 LONG = b"<!-- " + b"x" * 64 * MAX_ATTRIBUTES + b" -->"
 
@@ -40,10 +42,18 @@ def test_what_only_looks_like_tags(padding: bytes) -> None:
     check_xml(padding + b"<r><!-- " + much + b" --><![CDATA[" + much + b"]]><?p " + much + b"?></r>")
 
 
-def test_short_texts_need_no_numpy() -> None:
-    """Importing it costs a worker as much CPU as reading a hundred pages."""
+@pytest.mark.parametrize("padding", [b"", LONG], ids=["short", "long"])
+def test_no_text_needs_numpy(padding: bytes) -> None:
+    """Importing it costs a worker as much CPU as reading fifty pages."""
     code = (
         "import sys; from quadloom.syntaxes.guards import check_xml; "
-        "check_xml(b'<r>' + b'<a></a>' * 1000 + b'</r>'); sys.exit('numpy' in sys.modules)"
+        f"check_xml(b'<r>' + b'<a></a>' * 1000 + {padding!r} + b'</r>'); sys.exit('numpy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@given(st.lists(st.sampled_from([b"<", b">", b"/", b"/>", b"</", b"<a", b"!", b"<?", b"'", b"x" * 9, b" "])))
+def test_both_twins_find_the_same_bounds(parts: list[bytes]) -> None:
+    texts = pytest.importorskip("quadloom.native.texts")
+    xml = b"".join(parts)
+    assert texts.tag_bounds(xml) == tag_bounds_in_python(xml)

@@ -76,7 +76,9 @@ def test_a_strange_number_of_hits_is_the_clients_mistake(client: TestClient, num
 
 
 @pytest.mark.parametrize("path", ["/publish", "/control/seeds", "/control/recrawl", "/subscriptions", "/inspect"])
-@pytest.mark.parametrize("body", [b"[" * 2_000_000, b'{"urls":' + b"[" * 400 + b"]" * 400 + b"}", b'{"a":' * 100_000])
+@pytest.mark.parametrize(
+    "body", [b"[" * 2_000_000, b'{"urls":' + b"[" * 400 + b"]" * 400 + b"}", b'{"a":' * 100_000, b'{"urls": ["\xff"]}']
+)
 def test_a_deep_body_is_the_clients_mistake(client: TestClient, token: str, path: str, body: bytes) -> None:
     headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
     answer = client.post(path, content=body, headers=headers)

@@ -16,7 +16,11 @@ from quadloom.web.server.state import SiteState
 from quadloom.web.server.tokens import Tokens
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "", "127.0.0.1@evil.example", "[::2]"])
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "127.0.0.1.evil.example", "", "127.0.0.1@evil.example", "[::2]", "[::1", "::1]", "localhost:x",
+     "evil.example:80@127.0.0.1", "localhost/", "localhost\\", "localhost?", "local host"],
+)  # fmt: skip
 def test_other_names_are_not_ours(client: TestClient, host: str) -> None:
     answer = client.get("/health/live", headers={"host": host})
     assert answer.status_code == 421 and answer.json()["hint"]
@@ -36,7 +40,8 @@ def test_further_names_by_setting() -> None:
 @pytest.mark.parametrize(
     "headers",
     [{"origin": "https://evil.example"}, {"origin": "null"}, {"sec-fetch-site": "cross-site"},
-     {"origin": "http://127.0.0.1:7272", "sec-fetch-site": "same-site"}],
+     {"origin": "http://127.0.0.1:7272", "sec-fetch-site": "same-site"}, {"origin": "http://[::1"}, {"origin": ""},
+     {"origin": "http://evil.example@127.0.0.1:7272"}],
 )  # fmt: skip
 def test_foreign_pages_change_nothing(client: TestClient, token: str, headers: dict[str, str]) -> None:
     for path in ("/control/pause", "/publish", "/subscriptions", "/sign-in", "/inspect"):
@@ -107,6 +112,14 @@ def test_bodies_are_limited_announced_or_not(client: TestClient) -> None:
 
     answer = client.post("/inspect", content=parts(), headers={"content-type": "text/html"})
     assert answer.status_code == 413
+
+
+def test_two_lengths_of_a_body_are_refused(client: TestClient) -> None:
+    """Request smuggling: a proxy and this server would disagree where the next request begins."""
+    headers = {"content-length": "5", "transfer-encoding": "chunked"}
+    answer = client.request("POST", "/sparql", content=b"0\r\n\r\nGET /", headers=headers)
+    assert answer.status_code == 400 and answer.headers["connection"] == "close"
+    assert "twice" in answer.json()["error"]
 
 
 def test_rate_limit_by_client() -> None:

@@ -15,6 +15,8 @@ import pytest
 from starlette.testclient import TestClient
 from things_fixture import fill_things
 
+from quadloom.asking.things.formats import as_csv
+from quadloom.asking.things.table import CellValue, TableColumn, ThingRow, ThingTable
 from quadloom.settings import Settings, WebSettings
 from quadloom.web.app import create_app
 from quadloom.web.server.state import SiteState
@@ -142,16 +144,18 @@ def test_exports_are_what_is_seen(things: TestClient) -> None:
     assert {row["name"]["value"] for row in answer["results"]["bindings"]} == {"Concert 0", "Concert 2"}
 
 
-def test_a_formula_does_not_reach_a_spreadsheet(things: TestClient) -> None:
-    from quadloom.asking.things.formats import _harmless
-
-    assert [_harmless(text) for text in ("=1+1", "-3.5", "-x", "@a", "plain")] == [
-        "'=1+1",
-        "-3.5",
-        "'-x",
-        "'@a",
-        "plain",
-    ]
+def test_a_formula_does_not_reach_a_spreadsheet() -> None:
+    """Neither as a value nor as the name of a property, which a page chooses too."""
+    column = TableColumn("http://evil.example/=1+1", "=1+1", "", "text", 1.0)
+    texts = ("=1+1", "-3.5", "-x", "@a", "\t=1+1", "\uff1d1+1", "a;=1+1", "plain")
+    rows = tuple(ThingRow("http://evil.example/", "", ((CellValue(text),),), (), ()) for text in texts)
+    table = ThingTable(type="", name="", total=len(rows), exact=True, columns=(column,), rows=rows)
+    written = as_csv(table).decode()
+    lines = list(csv.reader(io.StringIO(written, newline="")))
+    assert lines[0][1] == "'=1+1"
+    assert [line[1] for line in lines[1:]] == [
+        "'=1+1", "-3.5", "'-x", "'@a", "'\t'=1+1", "'\uff1d1+1", "a;'=1+1", "plain",
+    ]  # fmt: skip
 
 
 def test_the_source_of_each_value_on_demand(things: TestClient) -> None:

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
 import msgspec
 
-from quadloom.asking.audit.report import PageFindings
+from quadloom.asking.audit.report import PageFindings, pages_of
 from quadloom.errors import UrlError
 from quadloom.model.finding import Finding
 from quadloom.model.outcome import Outcome, PageRow
-from quadloom.model.url import Url, belongs_to
+from quadloom.model.url import Url
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.quads import QuadStore
+from quadloom.stores.stores import Stores
 
 _MOST = 2000
 _FACTS = "name price priceCurrency startDate endDate birthDate telephone isbn gtin13 sku datePublished foundingDate"
 _LINKS = "image logo url sameAs contentUrl thumbnailUrl mainEntityOfPage"
-_CONFLICTS = """SELECT ?s ?p (MIN(STR(?o)) AS ?one) (MAX(STR(?o)) AS ?other) (MIN(STR(?g)) AS ?page)
-  (COUNT(DISTINCT ?g) AS ?pages)
+_SUSPECTS = """SELECT ?s ?p
 WHERE {{ VALUES ?p {{ {terms} }} GRAPH ?g {{ ?s ?p ?o }} FILTER(isIRI(?s) && isLiteral(?o)) }}
-GROUP BY ?s ?p HAVING (COUNT(DISTINCT STR(?o)) > 1 && COUNT(DISTINCT ?g) > 1) LIMIT {most}"""
+GROUP BY ?s ?p (LANG(?o) AS ?language) HAVING (COUNT(DISTINCT STR(?o)) > 1 && COUNT(DISTINCT ?g) > 1)
+ORDER BY ?s ?p LIMIT {most}"""
+_STATED = """SELECT ?s ?p (LANG(?o) AS ?language) (STR(?o) AS ?value) ?g
+WHERE {{ VALUES (?s ?p) {{ {pairs} }} GRAPH ?g {{ ?s ?p ?o }} FILTER(isLiteral(?o)) }}"""
+_PAIRS = 200  # in one query
 _POINTED = """SELECT ?g ?s ?p ?o
 WHERE {{ VALUES ?p {{ {terms} }} GRAPH ?g {{ ?s ?p ?o }} FILTER(isIRI(?o)) }} LIMIT {most}"""
 _DEAD = frozenset((Outcome.GONE, Outcome.FAILED))
@@ -38,24 +43,50 @@ class _Table(msgspec.Struct, frozen=True):
     results: _Bindings
 
 
-def across_pages(quads: QuadStore, catalog: Catalog, sites: frozenset[str]) -> list[PageFindings]:
-    """Findings by page. A store that cannot answer SPARQL in this form gives none."""
+def audited_pages(stores: Stores, sites: Collection[str] = ()) -> Iterator[PageFindings]:
+    """Every page that was read, with its own findings and those that only several pages together show. All that counts
+    or lists findings begins here, so that all counts agree. `sites`: as in `pages_of`."""
+    return with_across(pages_of(stores.catalog, sites), stores)
+
+
+def with_across(pages: Iterator[PageFindings], stores: Stores) -> Iterator[PageFindings]:
+    """These pages with what was found across pages added to their own findings."""
+    found = {_fingerprint(url): findings for url, findings in across_pages(stores).items()}
+    for page in pages:
+        more = found.get(page.row.fingerprint)
+        yield PageFindings(page.row, (*page.findings, *more)) if more else page
+
+
+def across_pages(stores: Stores) -> dict[str, list[Finding]]:
+    """What only several pages show, by page. Codes that the settings ignore are left out, and all without checks."""
+    wanted = stores.settings.audit
     found: dict[str, list[Finding]] = {}
-    for row in _rows(quads, _CONFLICTS.format(terms=_terms(_FACTS), most=_MOST)):
-        subject, name = row["s"].value, row["p"].value.rpartition("/")[2]
+    for url, finding in _all_across(stores.quads, stores.catalog) if wanted.checks else ():
+        if finding.code not in wanted.ignore:
+            found.setdefault(url, []).append(finding)
+    return found
+
+
+def _all_across(quads: QuadStore, catalog: Catalog) -> Iterator[tuple[str, Finding]]:
+    for conflict in _conflicts(quads):
+        name = conflict.predicate.rpartition("/")[2]
         finding = Finding(
             "id-conflict",
-            f"{subject} has different values of {name} on {row['pages'].value} pages",
+            f"{conflict.subject} has different values of {name} on {conflict.pages} pages",
             "warning",
             "index",
             advice="give each thing its own @id, or state the same everywhere",
             path=f"@id › {name}",
-            found=row["one"].value[:80],
-            expected=f"one value, not also {row['other'].value[:80]}",
+            found=conflict.value[:80],
+            expected=f"one value, not also {conflict.other[:80]}",
         )
-        found.setdefault(row["page"].value, []).append(finding)
+        yield conflict.page, finding
+    targets: dict[str, PageRow | None] = {}  # pages of a site point to the same logo
     for row in _rows(quads, _POINTED.format(terms=_terms(_LINKS), most=50 * _MOST)):
-        target = _page(catalog, row["o"].value)
+        address = row["o"].value
+        if address not in targets:
+            targets[address] = _page(catalog, address)
+        target = targets[address]
         if target is not None and target.outcome in _DEAD and target.href != row["g"].value:
             name = row["p"].value.rpartition("/")[2]
             finding = Finding(
@@ -68,11 +99,37 @@ def across_pages(quads: QuadStore, catalog: Catalog, sites: frozenset[str]) -> l
                 found=target.href[:200],
                 expected="an address that answers",
             )
-            found.setdefault(row["g"].value, []).append(finding)
-    pages = [(_page(catalog, url), findings) for url, findings in found.items()]
-    return [
-        PageFindings(row, tuple(findings)) for row, findings in pages if row is not None and belongs_to(row.host, sites)
+            yield row["g"].value, finding
+
+
+class _Conflict(NamedTuple):
+    """Two pages that state different values, and none that both state. `page` states `value`."""
+
+    subject: str
+    predicate: str
+    page: str
+    value: str
+    other: str
+    pages: int
+
+
+def _conflicts(quads: QuadStore) -> Iterator[_Conflict]:
+    """What has several values is no conflict as long as all pages share one of them."""
+    suspects = [
+        (row["s"].value, row["p"].value) for row in _rows(quads, _SUSPECTS.format(terms=_terms(_FACTS), most=_MOST))
     ]
+    suspects = list(dict.fromkeys(suspects))
+    for start in range(0, len(suspects), _PAIRS):
+        pairs = " ".join(f"(<{subject}> <{predicate}>)" for subject, predicate in suspects[start : start + _PAIRS])
+        stated: dict[tuple[str, str, str], dict[str, set[str]]] = {}
+        for row in _rows(quads, _STATED.format(pairs=pairs)):
+            key = (row["s"].value, row["p"].value, row["language"].value)
+            stated.setdefault(key, {}).setdefault(row["g"].value, set()).add(row["value"].value)
+        for (subject, predicate, _), by_page in sorted(stated.items()):
+            first = min(by_page)
+            other = next((page for page in sorted(by_page) if by_page[page].isdisjoint(by_page[first])), None)
+            if other is not None:
+                yield _Conflict(subject, predicate, first, min(by_page[first]), min(by_page[other]), len(by_page))
 
 
 def _terms(names: str) -> str:
@@ -86,7 +143,12 @@ def _rows(quads: QuadStore, query: str) -> Iterator[dict[str, _Cell]]:
 
 
 def _page(catalog: Catalog, url: str) -> PageRow | None:
+    fingerprint = _fingerprint(url)
+    return catalog.page(fingerprint) if fingerprint is not None else None
+
+
+def _fingerprint(url: str) -> int | None:
     try:
-        return catalog.page(Url.parse(url).fingerprint)
+        return Url.parse(url).fingerprint
     except UrlError:
         return None

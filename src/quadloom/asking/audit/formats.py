@@ -2,21 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator
 from xml.sax.saxutils import escape, quoteattr
 
 import msgspec
+from xxhash import xxh3_64_hexdigest
 
-from quadloom.asking.audit.report import AuditReport, DefectGroup
+from quadloom.asking.audit.report import AuditReport, DefectGroup, PageFindings
 from quadloom.checks.codes import codes
-from quadloom.model.finding import Severity
+from quadloom.model.finding import WEIGHT, FindingRecord, Severity, reported
 from quadloom.version import __version__
 
+MOST_RESULTS = 5000  # code scanning shows no more of one run
 _LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
 
 
-def sarif(report: AuditReport) -> str:
-    """SARIF 2.1.0: one result for each group, with its examples as places."""
-    used = dict.fromkeys(group.code for group in report.groups)
+class GravestFindings:
+    """The gravest findings of the pages that pass `through`, at most `MOST_RESULTS`, in the order of the pages."""
+
+    def __init__(self, codes_wanted: Collection[str] = ()) -> None:
+        self._wanted = frozenset(codes_wanted)
+        self._kept: dict[Severity, list[FindingRecord]] = {severity: [] for severity in WEIGHT}
+        self.total = 0
+
+    def through(self, pages: Iterable[PageFindings]) -> Iterator[PageFindings]:
+        """The pages themselves, for another reader."""
+        for page in pages:
+            for finding in page.findings:
+                if not self._wanted or finding.code in self._wanted:
+                    self.total += 1
+                    kept = self._kept[finding.severity]
+                    if len(kept) < MOST_RESULTS:
+                        kept.append(reported(finding, page.row.href))
+            yield page
+
+    def records(self) -> list[FindingRecord]:
+        """Errors first."""
+        return [record for severity in WEIGHT for record in self._kept[severity]][:MOST_RESULTS]
+
+
+def sarif(found: GravestFindings) -> str:
+    """SARIF 2.1.0: one result for each finding, at its line. `properties` of the run count those that were left out."""
+    records = found.records()
+    used = {code: number for number, code in enumerate(dict.fromkeys(record.code for record in records))}
     known = codes()
     rules = [
         {
@@ -26,42 +54,35 @@ def sarif(report: AuditReport) -> str:
         }
         for code in used
     ]
-    results = [
-        {
-            "ruleId": group.code,
-            "level": _LEVELS[group.severity],
-            "message": {"text": f"{group.headline}. {group.fix}"},
-            "locations": [
-                {
-                    "physicalLocation": {
-                        "artifactLocation": {"uri": example.page},
-                        "region": {"startLine": max(1, example.line), "startColumn": max(1, example.column)},
-                    },
-                    "logicalLocations": [{"fullyQualifiedName": example.path}],
-                }
-                for example in group.examples[:1]
-            ],
-            "relatedLocations": [
-                {
-                    "physicalLocation": {
-                        "artifactLocation": {"uri": example.page},
-                        "region": {"startLine": max(1, example.line)},
-                    }
-                }
-                for example in group.examples[1:]
-            ],
-            "partialFingerprints": {"quadloom/v1": f"{group.site}{group.template}{group.examples[0].id}"},
-            "properties": {"pages": group.pages, "findings": group.findings, "new": group.new},
-        }
-        for group in report.groups
-    ]
     driver = {"name": "Quadloom", "version": __version__, "rules": rules}
-    document = {
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "results": results}],
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "results": [_result(record, used[record.code]) for record in records],
+        "properties": {"findings": found.total, "leftOut": found.total - len(records)},
     }
+    document = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
     return msgspec.json.format(msgspec.json.encode(document), indent=1).decode() + "\n"
+
+
+def _result(record: FindingRecord, rule: int) -> dict[str, object]:
+    place: dict[str, object] = {"artifactLocation": {"uri": record.page}}
+    if record.line:
+        region: dict[str, object] = {"startLine": record.line, "startColumn": max(1, record.column)}
+        if record.excerpt:
+            region["snippet"] = {"text": record.excerpt}
+        place["region"] = region
+    location: dict[str, object] = {"physicalLocation": place}
+    if record.path:
+        location["logicalLocations"] = [{"fullyQualifiedName": record.path}]
+    return {
+        "ruleId": record.code,
+        "ruleIndex": rule,
+        "level": _LEVELS[record.severity],
+        "message": {"text": f"{record.message}. {record.fix}".strip()},
+        "locations": [location],
+        "partialFingerprints": {"quadloom/v1": record.id, "page/v1": xxh3_64_hexdigest(record.page.encode())},
+    }
 
 
 def junit(report: AuditReport) -> str:

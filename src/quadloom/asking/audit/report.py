@@ -23,6 +23,7 @@ from quadloom.stores.protocols.catalog import Catalog
 
 _SLICE = 1000
 _EXAMPLES = 3
+_SHOWN = 60  # characters of a value that a message quotes at most
 _MOST_GROUPS = 5000
 _STEP = 60.0  # seconds within which visits count as one
 _STEPS = (60.0, 3600.0, 86400.0, 7 * 86400.0)
@@ -55,8 +56,11 @@ class DefectGroup(msgspec.Struct, frozen=True):
 
     @property
     def what(self) -> str:
-        """The mistake without the value of a single page."""
+        """The mistake, without the value of a single page."""
         message = self.message.partition(": '")[0]
+        found = dict.fromkeys(example.found[:_SHOWN] for example in self.examples)
+        if len(found) > 1:
+            message = message.replace(f" {next(iter(found))!r}", "", 1)
         steps = self.path.split(" › ")
         return f"{'.'.join(steps[1:-1])}: {message}" if len(steps) > 2 else message
 

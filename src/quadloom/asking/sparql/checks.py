@@ -10,6 +10,7 @@ SPARQL replaces `\\u0053` before it reads words, so the scan does the same, and 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
@@ -22,7 +23,8 @@ MAX_UNIONS = 200
 
 _CODEPOINT = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
 # Linear: alternatives differ in their first character, and an unterminated string extends to the end of the text
-# instead of being tried again from its second character. The parser refuses it anyway.
+# instead of being tried again from its second character. The parser refuses it anyway. A run of words and dots is a
+# name if a colon follows; if not, `scan` divides it, since trying it again from its second word takes quadratic time.
 _TOKEN = re.compile(
     r"""
       (?P<space>[ \t\r\n]+|\#[^\r\n]*)
@@ -30,13 +32,15 @@ _TOKEN = re.compile(
     | (?P<string>\"{3}(?:[^"\\]|\\.|"(?!""))*(?:\"{3})?|'{3}(?:[^'\\]|\\.|'(?!''))*(?:'{3})?
         |"(?:[^"\\\r\n]|\\.)*"?|'(?:[^'\\\r\n]|\\.)*'?)
     | (?P<variable>[?$]\w+)
-    | (?P<name>(?:[^\W\d_][\w.-]*)?:(?:[\w:.-]|%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?\#@%])*)
+    | (?P<name>(?:[^\W\d_][\w.-]*+)?:(?:[\w:.-]|%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?\#@%])*)
+    | (?P<run>[^\W\d_][\w.-]*+)
     | (?P<language>@[A-Za-z]+(?:-[A-Za-z0-9]+)*)
     | (?P<word>\w+)
     | (?P<mark>.)
     """,
     re.VERBOSE | re.DOTALL,
 )
+_PART = re.compile(r"\w+|.")
 _OPEN, _CLOSE = frozenset("([{"), frozenset(")]}")
 _FORBIDDEN = {
     "SERVICE": "a query must not ask other servers",
@@ -96,11 +100,21 @@ def _is_ambiguous(iri: str) -> bool:
 
 def scan(text: str) -> list[Token]:
     """All tokens except white space and comments."""
-    return [
-        Token(match.lastgroup, match.group(), match.start())
-        for match in _TOKEN.finditer(text)
-        if match.lastgroup is not None and match.lastgroup != "space"
-    ]
+    tokens: list[Token] = []
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup
+        if kind == "run":
+            tokens += _divided(match.group(), match.start())
+        elif kind is not None and kind != "space":
+            tokens.append(Token(kind, match.group(), match.start()))
+    return tokens
+
+
+def _divided(run: str, start: int) -> Iterator[Token]:
+    """The words of a run, and the dots and hyphens between them."""
+    for part in _PART.finditer(run):
+        text = part.group()
+        yield Token("mark" if text in ".-" else "word", text, start + part.start())
 
 
 def template(text: str, variable: str) -> tuple[str, ...]:

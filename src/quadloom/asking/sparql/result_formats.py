@@ -232,10 +232,13 @@ class _Spreadsheet:
         return b""
 
 
+def without_formulas(text: str) -> str:
+    """The text of a cell with an apostrophe before whatever a spreadsheet could take for a formula. Numbers stay."""
+    return text if _NUMBER.fullmatch(text) else _FORMULA.sub(r"\1\2'", text)
+
+
 def _harmless(text: str) -> str:
-    if not _NUMBER.fullmatch(text):
-        text = _FORMULA.sub(r"\1\2'", text)
-    return '"' + text.replace('"', '""') + '"'
+    return '"' + without_formulas(text).replace('"', '""') + '"'
 
 
 class _Tsv:

@@ -7,6 +7,7 @@ import io
 
 import msgspec
 
+from quadloom.asking.sparql.result_formats import without_formulas
 from quadloom.asking.things.table import CellValue, TableColumn, ThingRow, ThingTable
 from quadloom.errors import UsageError
 
@@ -27,9 +28,9 @@ def as_csv(table: ThingTable) -> bytes:
     """RFC 4180 with a heading, in UTF-8. A cell that a spreadsheet would run as a formula gets an apostrophe."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\r\n")
-    writer.writerow(headings(table))
+    writer.writerow([without_formulas(name) for name in headings(table)])
     for row in table.rows:
-        writer.writerow([_harmless(text) for text in cells(row)])
+        writer.writerow([without_formulas(text) for text in cells(row)])
     return stream.getvalue().encode("utf-8", "replace")
 
 
@@ -78,17 +79,3 @@ def _heading(column: TableColumn, labels: list[str]) -> str:
 
 def _text(values: tuple[CellValue, ...]) -> str:
     return _BETWEEN.join(value.text for value in values)
-
-
-def _harmless(text: str) -> str:
-    if text[:1] in ("=", "@", "\t", "\r") or (text[:1] in ("+", "-") and not _is_number(text)):
-        return f"'{text}"
-    return text
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -11,8 +11,8 @@ from typing import Annotated, Literal
 import msgspec
 from cyclopts import Parameter
 
-from quadloom.asking.audit.across_pages import across_pages
-from quadloom.asking.audit.formats import junit, sarif
+from quadloom.asking.audit.across_pages import with_across
+from quadloom.asking.audit.formats import GravestFindings, junit, sarif
 from quadloom.asking.audit.html_report import html_report
 from quadloom.asking.audit.report import AuditReport, DefectGroup, PageFindings, pages_of
 from quadloom.asking.audit.report import audit as audited
@@ -27,6 +27,7 @@ from quadloom.model.finding import WEIGHT
 from quadloom.model.page import Page
 from quadloom.settings import Settings
 from quadloom.warehouse import Warehouse
+from quadloom.web.view.filters import counted
 
 _MARKS = {"error": "✗", "warning": "!", "info": "·"}
 _IMPROVED = 5  # groups of what was fixed that are printed
@@ -57,7 +58,8 @@ def audit(
     code
         only findings with this code; may be repeated
     format
-        text for people; json, sarif or junit for programs; html is one file to send
+        text for people; json, sarif (one result for each finding, the gravest 5,000) or junit for programs; html is one
+        file to send
     output
         write to this file instead of stdout
     fail_on
@@ -73,8 +75,8 @@ def audit(
         pages = pages_of(stores.catalog, site)
         if profile:
             pages = _again(pages, warehouse, s.settings)
-        across = {page.row.fingerprint: page for page in across_pages(stores.quads, stores.catalog, frozenset(site))}
-        report = audited(_with(pages, across), since=moment(since), codes_wanted=code)
+        gravest = GravestFindings(code)
+        report = audited(gravest.through(with_across(pages, stores)), since=moment(since), codes_wanted=code)
     if code and not report.groups:
         near = (
             difflib.get_close_matches(code[0], known_codes(), n=1, cutoff=0.8) if code[0] not in known_codes() else []
@@ -84,18 +86,12 @@ def audit(
     if format == "text" and not s.json:
         _print(s, report, limit, output)
     else:
-        _write(s, _encoded(report, "json" if s.json else format, ", ".join(site) or s.warehouse.name), output)
+        title = ", ".join(site) or s.warehouse.name
+        _write(s, _encoded(report, gravest, "json" if s.json else format, title), output)
     if fail_on == "never":
         return 0
     worst = [severity for severity in WEIGHT if report.count(severity) and WEIGHT[severity] <= WEIGHT[fail_on]]
     return 1 if worst else 0
-
-
-def _with(pages: Iterator[PageFindings], across: dict[int, PageFindings]) -> Iterator[PageFindings]:
-    """Each page with what was found across pages added to its own findings."""
-    for page in pages:
-        more = across.get(page.row.fingerprint)
-        yield page if more is None else PageFindings(page.row, (*page.findings, *more.findings))
 
 
 def _again(pages: Iterator[PageFindings], warehouse: Warehouse, settings: Settings) -> Iterator[PageFindings]:
@@ -120,9 +116,9 @@ def _again(pages: Iterator[PageFindings], warehouse: Warehouse, settings: Settin
         worker.close()
 
 
-def _encoded(report: AuditReport, format: AuditFormat, title: str) -> str:
+def _encoded(report: AuditReport, gravest: GravestFindings, format: AuditFormat, title: str) -> str:
     if format == "sarif":
-        return sarif(report)
+        return sarif(gravest)
     if format == "junit":
         return junit(report)
     if format == "html":
@@ -185,7 +181,8 @@ def report_lines(report: AuditReport, limit: int) -> Iterator[str]:
 
 def group_report(report: AuditReport, limit: int) -> Iterator[str]:
     """The groups as text, errors and warnings first."""
-    shown = [group for group in report.groups if group.severity != "info"] or list(report.groups)
+    remarks = [group for group in report.groups if group.severity == "info"]
+    shown = [group for group in report.groups if group.severity != "info"] or remarks
     for group in shown[:limit]:
         yield ""
         yield from group_lines(group)
@@ -193,10 +190,15 @@ def group_report(report: AuditReport, limit: int) -> Iterator[str]:
         yield ""
         yield f"✓ fixed  {one.site}"
         yield f"  {one.headline}"
-    remarks = sum(group.severity == "info" for group in report.groups)
-    if len(shown) > limit or (remarks and shown[0].severity != "info"):
+    hidden = len(shown) - limit
+    left = []
+    if hidden > 0:
+        left.append(f"{counted(hidden, 'group')} of {'remarks' if shown is remarks else 'errors and warnings'}")
+    if remarks and shown is not remarks:
+        left.append(f"{counted(len(remarks), 'group')} of remarks")
+    if left:
         yield ""
-        yield f"and {max(0, len(shown) - limit)} more groups of errors and warnings, {remarks} of remarks"
+        yield f"not shown: {', '.join(left)}"
     if not report.sites:
         yield "no pages"
 

@@ -17,7 +17,7 @@ from quadloom.model.finding import WEIGHT, FindingRecord
 
 _WIDTH = 80
 _ROWS = 30
-_MARKS = {"error": "✗ error", "warning": "! warning", "info": "· note"}
+_MARKS = {"error": "✗ error", "warning": "! warning", "info": "· remark"}
 Format = Literal["text", "turtle", "nquads", "jsonld", "json"]
 
 

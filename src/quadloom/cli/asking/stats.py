@@ -14,20 +14,43 @@ from quadloom.asking.numbers import WarehouseNumbers, labelled
 from quadloom.asking.sparql.prefixes import shorten
 from quadloom.asking.statistics import Summary
 from quadloom.checks.codes import codes as known_codes
+from quadloom.cli.progress import Progress
 from quadloom.cli.session import Session, session
+from quadloom.cli.upkeep.bulk import runner_of
 from quadloom.errors import UsageError
 from quadloom.warehouse import Warehouse
 
 
-def stats(*, limit: int = 20) -> None:
+def stats(
+    *,
+    limit: int = 20,
+    recount: Annotated[bool, Parameter(negative="")] = False,
+    workers: int = 0,
+    ray: str | None = None,
+    resume: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
     """Count what the warehouse holds: classes, properties, vocabularies, sites, kinds, sizes and change rates.
 
     Parameters
     ----------
     limit
         number of lines of each list
+    recount
+        count classes and properties again, page by page, instead of trusting the sums of crawls; no crawl may run
+    workers
+        with --recount: processes that count [default: one per core]
+    ray
+        with --recount: address of a Ray cluster (auto, local, ray://host:10001) whose machines count
+    resume
+        with --recount: go on after an interrupted one
     """
     s = session()
+    if recount:
+        with (
+            Warehouse.open(s.warehouse, settings=s.settings) as opened,
+            Progress(s, "recount", unit="parts") as progress,
+        ):
+            opened.maintenance.recount(progress=progress.show, runner=runner_of(s, workers, ray), resume=resume)
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
         found, numbers = warehouse.ask.numbers(), warehouse.ask.statistics(limit=limit)
     if s.json:

@@ -12,6 +12,7 @@ from quadloom.asking.search import moment
 from quadloom.asking.sparql.prefixes import type_iris
 from quadloom.cli.progress import Progress, known_pages
 from quadloom.cli.session import session
+from quadloom.cli.upkeep.bulk import runner_if_asked
 from quadloom.errors import NothingFound, UsageError
 from quadloom.export.dump import parse_format
 from quadloom.export.selection import Selection
@@ -27,8 +28,14 @@ def export(
     since: str = "",
     until: str = "",
     fail_empty: Annotated[bool, Parameter(negative="")] = False,
+    workers: int = 1,
+    ray: str | None = None,
+    resume: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Write the warehouse, or a part of it, to a file or to standard output.
+
+    With several processes or machines the pages are read in parallel and written in the same order: the result is the
+    same, byte for byte.
 
     Parameters
     ----------
@@ -46,6 +53,12 @@ def export(
         only pages that changed on this date or before
     fail_empty
         exit with code 4 if nothing was selected
+    workers
+        processes that read pages; 0 = one per core
+    ray
+        address of a Ray cluster (auto, local, ray://host:10001) whose machines read pages
+    resume
+        go on after an interrupted export into the same file with --workers or --ray: do not read its pages again
     """
     s = session()
     if target is None and sys.stdout.isatty() and not format:
@@ -66,6 +79,8 @@ def export(
                 format=format,
                 selection=selection,
                 progress=progress.show,
+                runner=runner_if_asked(s, workers, ray),
+                resume=resume,
             )
     if s.json and target is not None:
         s.emit({"pages": written.pages, "quads": written.quads, "file": target})

@@ -10,7 +10,7 @@ from cyclopts import App
 
 from quadloom.cli.progress import Progress, known_pages
 from quadloom.cli.session import Session, session
-from quadloom.cli.upkeep.maintenance import runner_of
+from quadloom.cli.upkeep.bulk import runner_of
 from quadloom.maintenance.lake.place import place_of
 from quadloom.maintenance.lake.query import LakeAnswer, ask, views
 from quadloom.maintenance.lake.sync import sync as sync_lake

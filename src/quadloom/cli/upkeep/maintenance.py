@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import Annotated
 
@@ -11,8 +10,8 @@ from cyclopts import Parameter
 
 from quadloom.cli.progress import Progress, known_pages, waiting
 from quadloom.cli.session import Session, session
+from quadloom.cli.upkeep.bulk import runner_of
 from quadloom.maintenance import prune as pruning
-from quadloom.maintenance.bulk import Runner, in_processes
 from quadloom.stores.backends import exists
 from quadloom.warehouse import Warehouse
 
@@ -50,16 +49,14 @@ def verify(*, workers: int = 0, ray: str | None = None, resume: Annotated[bool, 
     return 0 if result.ok else 1
 
 
-def runner_of(s: Session, workers: int, ray: str | None) -> Runner:
-    """What does bulk work: processes of this machine, 0 = one per core, or a Ray cluster."""
-    if ray is None:
-        return in_processes(workers or s.settings.crawl.workers or os.cpu_count() or 1)
-    from quadloom.cluster.ray_tasks import on_ray_tasks
-
-    return on_ray_tasks(ray, s.settings)
-
-
-def rebuild(*, partial: Annotated[bool, Parameter(negative="")] = False, links: bool = True) -> int:
+def rebuild(
+    *,
+    partial: Annotated[bool, Parameter(negative="")] = False,
+    links: bool = True,
+    workers: int | None = None,
+    ray: str | None = None,
+    resume: Annotated[bool, Parameter(negative="")] = False,
+) -> int:
     """Rebuild quads, text and links from the archive; new indexes replace the old ones when they are complete.
 
     Topic scores, and statements of pages that may not be archived, are copied. Indexes that are too damaged to open are
@@ -73,11 +70,21 @@ def rebuild(*, partial: Annotated[bool, Parameter(negative="")] = False, links: 
         go on although files of the archive are missing; their pages lose their words until they are visited again
     links
         queue the links of the pages for the next crawl, as far as crawl.strategies and the scope allow
+    workers
+        if both indexes are on servers: processes that read files of the archive and write to the indexes; 0 = one per
+        core
+    ray
+        if both indexes are on servers: address of a Ray cluster (auto, local, ray://host:10001) whose machines do that
+    resume
+        go on after an interrupted run with --workers or --ray: do not rebuild the files again that it has done
     """
     s = session()
+    runner = runner_of(s, workers or 0, ray) if workers is not None or ray is not None or resume else None
     with Warehouse.repair(s.warehouse, settings=s.settings) as warehouse:
         with Progress(s, "rebuild", total=known_pages(warehouse)) as progress:
-            done = warehouse.maintenance.rebuild(partial=partial, links=links, progress=progress.show)
+            done = warehouse.maintenance.rebuild(
+                partial=partial, links=links, progress=progress.show, runner=runner, resume=resume
+            )
         quads = len(warehouse.stores.quads)
     if s.json:
         s.emit({**msgspec.structs.asdict(done), "quads": quads})

@@ -1,12 +1,16 @@
-"""When the quad store compacts its files: while nothing is to be written, or at the end of a large load.
+"""When the quad store compacts its files: while nothing is to be written, and much has been replaced.
 
-RocksDB merges its files by itself as they grow, but leaves the layers of the last loads and the markers of deleted
-statements. `QuadStore.optimize` merges everything. Measured with 900,000 quads, a fifth of the pages replaced three
-times: 520 MB became 471 MB, scanning all quads took 383 instead of 422 CPU-ms, looking up one graph took the same time;
-it cost 2.2 CPU-seconds, 2.9 s of wall time. A replacement at the same time waited 5 ms at most (300,000 quads).
+RocksDB merges its files by itself as they grow, but leaves the markers of deleted statements. `QuadStore.optimize`
+merges everything. Measured with 900,000 quads, a fifth of the pages replaced three times: 520 MB became 471 MB,
+scanning all quads took 383 instead of 422 CPU-ms, looking up one graph took the same time; it cost 2.2 CPU-seconds,
+2.9 s of wall time. A replacement at the same time waited 5 ms at most (300,000 quads).
+
+What was loaded in bulk does not count. Its files are compressed, and those that a merge writes are not: 262,000 quads
+of first reads took 225 bytes each, and 380 after 2.3 µs of merging for each of them. Looking up graphs and predicates
+took the same time, counting all quads 37 CPU-ms before and 31 after.
 
 It cannot be interrupted, and closing the store waits for its end. So it starts only if it is expected to be short, and
-never because of a small change: a fifth of the store must be new since the last time.
+never because of a small change: as much as a fifth of the store must have changed since the last time.
 """
 
 from __future__ import annotations
@@ -18,16 +22,16 @@ from collections.abc import Callable
 from quadloom.errors import StoreError
 from quadloom.stores.protocols.quads import QuadStore
 
-ENOUGH = 100_000  # quads written: with fewer, the files are in memory or few
+ENOUGH = 100_000  # quads added or removed: with fewer, the files are in memory or few
 _IDLE_SECONDS = 3.0
-_SHARE = 0.2  # of the store that must be new
+_SHARE = 0.2  # of the store that must have changed
 _SECONDS_PER_QUAD = 3.5e-6  # first estimate, in wall time; later the rate of the last run
 _LONGEST = 30.0  # seconds that it may be expected to take
 
 
 class StoreCompactor:
-    """Compacts the store in a thread of its own. The indexer calls `wrote` after each write, and `idle` when it has
-    nothing to do.
+    """Compacts the store in a thread of its own. The indexer calls `wrote` after each write, with the number of
+    statements that were not loaded in bulk, and `idle` when it has nothing to do.
 
     Writing continues meanwhile. `error` is what stopped a compaction, for the indexer to raise: a store that cannot be
     compacted cannot be trusted with the next batch either.

@@ -38,15 +38,16 @@ from quadloom.phases.descriptions import PAGES, VISITS
 from quadloom.process import threads
 from quadloom.settings import IndexSettings
 from quadloom.stores.protocols.catalog import IndexedPage
-from quadloom.stores.protocols.quads import QuadStore
-from quadloom.stores.protocols.text import TextDocument, TextIndex
+from quadloom.stores.protocols.quads import BULK_QUADS, QuadStore
+from quadloom.stores.protocols.text import TextDocument, TextWriter
 
 _BATCHES = 16  # that wait; more of them make the crawl wait
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0  # seconds between two tries while a store is away
-_MAX_BYTES = 16 << 20  # of quads and text collected before they are indexed
+_QUEUED_BYTES = 16 << 20  # of quads and text that wait to be collected; more of them make the crawl wait
+_MAX_BYTES = 32 << 20  # of quads and text collected before they are indexed
 _SMALL_STORE = 100_000  # statements of pages; in a store of twice as many, commits are twice as large, and so on
 _MOST_PATIENCE = 6.0
-_MOST_BYTES = 32 << 20  # the same as `_MAX_BYTES`, however large the store is
+_MOST_BYTES = 48 << 20  # the same as `_MAX_BYTES`, however large the store is
 
 
 class IndexJob(msgspec.Struct, frozen=True):
@@ -107,7 +108,7 @@ class Indexer:
     def __init__(
         self,
         quads: QuadStore,
-        text: TextIndex,
+        text: TextWriter,
         settings: IndexSettings,
         report: Callable[[IndexAcks | LinksFound], None],
         failpoints: Failpoints,
@@ -154,7 +155,7 @@ class Indexer:
     def put(self, jobs: Sequence[IndexJob] | Descriptions) -> None:
         """Add a batch; waits while the queue is full (back-pressure). Raises the error that stopped the indexer. While
         a store is away nobody waits: the caller sees `waiting_for`, and begins nothing more."""
-        while (self._queue.qsize() >= _BATCHES or self._queued_bytes >= _MAX_BYTES) and not self.waiting_for:
+        while (self._queue.qsize() >= _BATCHES or self._queued_bytes >= _QUEUED_BYTES) and not self.waiting_for:
             self.check()
             time.sleep(0.02)
         self.check()
@@ -247,13 +248,14 @@ class Indexer:
         )
 
     def _index(self, jobs: Sequence[IndexJob]) -> None:
-        before = self.added + self.removed
+        changed = 0  # statements that the quad store has written otherwise than in bulk
         if not self._inserted:
             fresh = [job for job in jobs if job.fresh]
-            self._quads.insert_new(
-                [job.quads for job in fresh if job.write_quads], b"".join(job.description for job in fresh)
-            )
+            new = [job.quads for job in fresh if job.write_quads]
+            self._quads.insert_new(new, b"".join(job.description for job in fresh))
             self._inserted = True
+            count = sum(quads.count for quads in new)
+            changed = count if count < BULK_QUADS else 0
         for job in jobs[self._replaced :]:
             if job.fresh:
                 self.added += job.quads.count
@@ -263,6 +265,7 @@ class Indexer:
                 self._statistics.apply(difference, job.kind)
                 self.added += len(difference.added)
                 self.removed += len(difference.removed)
+                changed += len(difference.added) + len(difference.removed)
             self._replaced += 1
         if self._descriptions:
             self._quads.describe(PAGES, list(self._descriptions.items()))
@@ -276,7 +279,7 @@ class Indexer:
         without_text = [job.quads.graph for job in newest if job.text is None and not job.fresh]
         if without_text:
             self._text.remove(without_text)
-        self.compactor.wrote(self.added + self.removed - before)
+        self.compactor.wrote(changed)
 
     def _commit(self) -> None:
         self._quads.flush()

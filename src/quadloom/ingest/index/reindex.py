@@ -123,13 +123,14 @@ class Reindexing:
             return False
         if done.answer is None:
             self._not_archived(waiting)
-        elif self._is_current(waiting.row):
+        elif waiting.fallback is not None or self._is_current(waiting.row):  # nothing else writes during a rebuild
             self._put(waiting, done.answer.with_links(), done.page.status)
         return True
 
     def _put(self, waiting: _Waiting, result: PageResult, status: int) -> None:
         row = waiting.row
-        self._jobs.put([self._job(row, result, status, fresh=waiting.fallback is not None)])
+        description = self._jobs.description(row, status)
+        self._jobs.put([reindex_job(row, result, description, fresh=waiting.fallback is not None)])
         if waiting.fallback is not None:
             self.links += result.discoveries
         self._links_of(row.fingerprint, result.edges)  # noted when it was settled, but perhaps lost in a crash
@@ -137,7 +138,7 @@ class Reindexing:
     def request(self, row: PageRow) -> None:
         """Have a page read again, without validators."""
         self._missing.add(row.fingerprint)
-        self.requests.append(Discovery(row.href, row.key, row.host, row.fingerprint, row.depth, "other", 0))
+        self.requests.append(page_request(row))
 
     def requested(self, requests: Sequence[Discovery]) -> None:
         """These have become durable."""
@@ -152,26 +153,33 @@ class Reindexing:
         now = self._catalog.page(row.fingerprint)
         return now is None or (now.quads_digest, now.text_digest) == (row.quads_digest, row.text_digest)
 
-    def _job(self, row: PageRow, result: PageResult, status: int, *, fresh: bool) -> IndexJob:
-        # Marked with the settled digests: the catalog compares with those, also across versions of the transform.
-        return IndexJob(
-            fingerprint=row.fingerprint,
-            quads=msgspec.structs.replace(result.quads, digest=row.quads_digest),
-            text=result.text,
-            text_digest=row.text_digest,
-            fresh=fresh,
-            description=self._jobs.description(row, status),
-            links=result.link_quads,
-            depth=row.depth,
-            host=row.host,
-        )
-
     def _not_archived(self, waiting: _Waiting) -> None:
         """Without a fallback the page stays marked as not indexed until it has been read again."""
         row = waiting.row
         self.request(row)
         if waiting.fallback is not None:
             self._jobs.put([waiting.fallback(row, self._jobs.description(row, _OK))])
+
+
+def reindex_job(row: PageRow, result: PageResult, description: bytes, *, fresh: bool) -> IndexJob:
+    """The job of a settled page that was transformed again. Marked with the settled digests: the catalog compares with
+    those, also across versions of the transform."""
+    return IndexJob(
+        fingerprint=row.fingerprint,
+        quads=msgspec.structs.replace(result.quads, digest=row.quads_digest),
+        text=result.text,
+        text_digest=row.text_digest,
+        fresh=fresh,
+        description=description,
+        links=result.link_quads,
+        depth=row.depth,
+        host=row.host,
+    )
+
+
+def page_request(row: PageRow) -> Discovery:
+    """A page that is to be read again, without validators."""
+    return Discovery(row.href, row.key, row.host, row.fingerprint, row.depth, "other", 0)
 
 
 def archived_page(archive: Archive, row: PageRow, ref: ArchiveRef | None = None) -> Page | None:

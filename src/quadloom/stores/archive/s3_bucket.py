@@ -37,6 +37,16 @@ _NO_RANGES = "pages could be written and never read again; use a server that ans
 _HINT = "check the bucket, its endpoint and the AWS credentials; files wait in the warehouse until they are uploaded"
 
 
+# What each kind of request needs to be allowed.
+_RIGHTS = {
+    "write": "s3:PutObject",
+    "read": "s3:GetObject",
+    "examine": "s3:GetObject",
+    "list": "s3:ListBucket",
+    "remove": "s3:DeleteObject",
+}
+
+
 class S3Address(msgspec.Struct, frozen=True, kw_only=True):
     """A bucket and a prefix in it. `endpoint`, `region`: empty = as in the AWS environment."""
 
@@ -72,7 +82,7 @@ class S3Bucket:
     def __init__(self, address: S3Address, *, patient: bool = True) -> None:
         try:
             import obstore
-            from obstore.exceptions import BaseError
+            from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
             from obstore.store import S3Store
         except ImportError:
             raise SettingsError(
@@ -80,6 +90,7 @@ class S3Bucket:
             ) from None
         self._obstore = obstore
         self._errors: tuple[type[Exception], ...] = (BaseError, OSError)
+        self._refusals: tuple[type[Exception], ...] = (PermissionDeniedError, UnauthenticatedError)
         self._name = f"s3://{address.bucket}/{address.prefix}"
         config: S3Config = {}
         if address.endpoint:
@@ -208,11 +219,22 @@ class S3Bucket:
             if may_be_missing and isinstance(error, FileNotFoundError):
                 raise
             words = str(error).partition("\n")[0]  # the rest is for developers of obstore
+            if isinstance(error, self._refusals) and "169.254.169.254" not in words:
+                right = _RIGHTS.get(doing.partition(" ")[0], "reading and writing")
+                raise StoreError(
+                    f"{self._name}: the server does not allow to {doing}",
+                    hint=f"check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and allow {right} in this bucket",
+                ) from error
             # Refusals have classes of their own; what is left is a server that does not answer, or answers 5xx.
             if "169.254.169.254" in words or "CredentialsProvider" in words or "credentials" in words.lower():
                 raise StoreError(
                     f"{self._name}: there are no credentials for it",
                     hint="set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run where a role gives them",
+                ) from error
+            if "NoSuchBucket" in str(error):
+                bucket = self._name.removeprefix("s3://").partition("/")[0]
+                raise StoreError(
+                    f"{self._name}: there is no bucket {bucket}", hint="create it, or correct stores.archive"
                 ) from error
             kind = StoreUnavailable if type(error) is self._obstore.exceptions.GenericError else StoreError
             raise kind(f"{self._name}: cannot {doing}: {words}", hint=_HINT) from error

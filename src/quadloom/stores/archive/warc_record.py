@@ -12,10 +12,9 @@ same size, and this runs once per page.
 
 from __future__ import annotations
 
-import base64
 import datetime as dt
 import hashlib
-import uuid
+import os
 from http import HTTPStatus
 from typing import cast
 
@@ -31,6 +30,10 @@ _WIRE_HEADERS = frozenset({"content-encoding", "transfer-encoding", "content-len
 _ASIDE = "x-archive-orig-"
 _LEVEL = 1
 _REASONS = {int(status): status.phrase for status in HTTPStatus}
+# Two digits of base 32 for each ten bits; a SHA-1 digest has 160.
+_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+_BASE32 = [one + other for one in _ALPHABET for other in _ALPHABET]
+_PAIRS = range(150, -1, -10)
 MAX_MEMBER_BYTES = 512 * 1024 * 1024  # of one record unpacked: a damaged or forged member must not fill the memory
 
 
@@ -57,15 +60,12 @@ _failures = msgspec.json.Decoder(Failure)
 
 def encode(record: Page | Failure) -> ArchiveRecord:
     """One gzip member, ready to be appended to a .warc.gz file."""
-    if isinstance(record, Failure):
-        head, block = _metadata(record)
-    else:
-        head, block = _response(record)
-    member = igzip.compress(b"".join((head, block, b"\r\n\r\n")), compresslevel=_LEVEL)
+    parts = _metadata(record) if isinstance(record, Failure) else _response(record)
+    member = igzip.compress(b"".join((*parts, b"\r\n\r\n")), compresslevel=_LEVEL)
     return ArchiveRecord(record.url, member)
 
 
-def _response(page: Page) -> tuple[bytes, bytes]:
+def _response(page: Page) -> tuple[bytes, ...]:
     exact = all(_is_own_name(name) and _is_plain(value) for name, value in page.headers)
     facts = _Facts(
         page.url,
@@ -92,11 +92,10 @@ def _response(page: Page) -> tuple[bytes, bytes]:
     if page.truncated:
         fields.append("WARC-Truncated: length")
     fields.append(f"WARC-Quadloom: {msgspec.json.encode(facts).decode()}")
-    block = http + page.body
-    return _head(page.final_url, page.fetched_at, fields, len(block)), block
+    return _head(page.final_url, page.fetched_at, fields, len(http) + len(page.body)), http, page.body
 
 
-def _metadata(failure: Failure) -> tuple[bytes, bytes]:
+def _metadata(failure: Failure) -> tuple[bytes, ...]:
     block = msgspec.json.encode(failure)
     fields = ["WARC-Type: metadata", "Content-Type: application/json"]
     return _head(failure.url, failure.fetched_at, fields, len(block)), block
@@ -105,7 +104,7 @@ def _metadata(failure: Failure) -> tuple[bytes, bytes]:
 def _head(target: str, at: float, fields: list[str], length: int) -> bytes:
     lines = (
         "WARC/1.1",
-        f"WARC-Record-ID: <urn:uuid:{uuid.uuid4()}>",
+        f"WARC-Record-ID: <urn:uuid:{_random_uuid()}>",
         f"WARC-Date: {_date(at)}",
         f"WARC-Target-URI: {_flat(target)}",
         *fields,
@@ -159,7 +158,7 @@ def file_header(name: str, at: float) -> bytes:
     """The `warcinfo` record that begins every file, as a gzip member."""
     block = f"software: Quadloom\r\nformat: WARC File Format 1.1\r\nfilename: {name}\r\n".encode()
     fields = ["WARC-Type: warcinfo", f"WARC-Filename: {name}", "Content-Type: application/warc-fields"]
-    lines = ("WARC/1.1", f"WARC-Record-ID: <urn:uuid:{uuid.uuid4()}>", f"WARC-Date: {_date(at)}", *fields)
+    lines = ("WARC/1.1", f"WARC-Record-ID: <urn:uuid:{_random_uuid()}>", f"WARC-Date: {_date(at)}", *fields)
     head = "\r\n".join((*lines, f"Content-Length: {len(block)}", "", "")).encode()
     return bytes(igzip.compress(head + block + b"\r\n\r\n", compresslevel=_LEVEL))
 
@@ -215,7 +214,14 @@ def _flat(text: str) -> str:
 
 
 def _digest(body: bytes) -> str:
-    return base64.b32encode(hashlib.sha1(body, usedforsecurity=False).digest()).decode()
+    number = int.from_bytes(hashlib.sha1(body, usedforsecurity=False).digest())
+    return "".join([_BASE32[number >> bits & 1023] for bits in _PAIRS])  # cheaper than `base64.b32encode`
+
+
+def _random_uuid() -> str:
+    """As `uuid.uuid4` makes it, at half of the cost."""
+    digits = f"{int.from_bytes(os.urandom(16)) & ~(0xF << 76 | 3 << 62) | 4 << 76 | 2 << 62:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def _date(at: float) -> str:

@@ -134,17 +134,20 @@ class TableFrontier:
 
     def _write_fresh(self, fresh: dict[int, Discovery]) -> int:
         ids = self._host_ids({found.host for found in fresh.values()})
-        stored = self._url_records.urls([(ids[found.host], key) for key, found in fresh.items()])
+        known = self._url_records.ranks([(ids[found.host], key) for key, found in fresh.items()])
+        improved = [(ids[fresh[key].host], key) for key, rank in known.items() if rank.is_worse_than(fresh[key])]
+        stored = self._url_records.urls(improved)
         spent = {name for name, id in ids.items() if self._leasing.exhausted(id)}
         batch = UrlBatch(self._queue)
         inserted: list[tuple[UrlRow, Discovery]] = []
         for key, found in fresh.items():
-            row = stored.get(key)
-            if row is not None:
-                self._improve(batch, row, found)
-                continue
-            state = UrlState.OVER_BUDGET if found.host in spent else UrlState.QUEUED
-            inserted.append((UrlRow(ids[found.host], key, state, found.priority, found.depth, found.score), found))
+            if key in stored:
+                self._improve(batch, stored[key], found)
+            elif key in known:
+                self._recent.learn(key, *known[key])
+            else:
+                state = UrlState.OVER_BUDGET if found.host in spent else UrlState.QUEUED
+                inserted.append((UrlRow(ids[found.host], key, state, found.priority, found.depth, found.score), found))
         inserted.sort(key=lambda new: new[0][:2])  # as the table's key: inserts walk the tree once
         batch.enter_new([row for row, _ in inserted if row.state == UrlState.QUEUED])
         for row, found in inserted:
@@ -160,8 +163,7 @@ class TableFrontier:
         """Take over a smaller depth or a higher priority for a known URL."""
         better = row._replace(priority=min(row.priority, found.priority), depth=min(row.depth, found.depth))
         self._recent.learn(row.fingerprint, better.priority, better.depth)
-        if better != row:
-            self._move(batch, row, better)
+        self._move(batch, row, better)
 
     def request(self, urls: Sequence[Discovery], now: float) -> int:
         wanted = {found.fingerprint: found for found in urls}
@@ -428,10 +430,8 @@ class TableFrontier:
         return rules.explain(facts, host, delay, host.budget or own.budget or 0.0, now)
 
     def stats(self, now: float) -> FrontierStats:
-        counts = self._queue.counts()
         leased = sum(lease.live for lease in self._leasing.leases.values())
-        hosts, blocked = self._host_records.host_counts(now)
-        return rules.stats_of(counts, leased, hosts, blocked)
+        return rules.stats_of(self._queue.counts(), leased, *self._host_records.host_counts(now))
 
     def _host_ids(self, names: set[str]) -> dict[str, int]:
         missing = [name for name in names if name not in self._ids]

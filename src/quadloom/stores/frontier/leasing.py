@@ -31,6 +31,9 @@ INFINITY = float("inf")
 _FRONT = 64  # URLs of one host in memory at most
 _FRONTS = 65_536  # URLs in memory at most, about 30 MB
 _LOAD = 256  # hosts loaded at a time
+# URLs that are read ahead for a host just loaded. If there are more hosts than fit into memory, each gives one URL and
+# makes room for another; sixteen of each would be most of the cost of a lease.
+_FIRST_FRONT = 2
 
 
 class Lease:
@@ -158,7 +161,7 @@ class LeaseManager:
         hosts = self._host_records.hosts_with_work(now, self.hosts.loaded.keys(), room)
         for host in hosts:
             self._insert(host)
-        self._read_ahead(hosts)
+        self._read_ahead(hosts, min(_FIRST_FRONT, self._queue.prefetch))
         if len(hosts) < room:
             self._unloaded_at = self._host_records.next_wake(now, self.hosts.loaded.keys())
         return bool(hosts)
@@ -180,9 +183,8 @@ class LeaseManager:
         if host.queued and (host.buffer[0][PRIORITY] <= 1 if host.buffer else host.may_have(VisitClass.REFRESH)):
             self._refreshes.add(host.id, host.free_at)
 
-    def _read_ahead(self, hosts: Sequence[HostState]) -> None:
-        """Fill the empty buffers of these hosts with one question, if the tables ask for that (`prefetch`)."""
-        room = self._queue.prefetch
+    def _read_ahead(self, hosts: Sequence[HostState], room: int) -> None:
+        """Fill the empty buffers of these hosts with one question for `room` URLs each; 0 = `refill` does it."""
         needy = [host for host in hosts if not host.buffer and host.has_work] if room else []
         if not needy:
             return
@@ -365,7 +367,7 @@ class LeaseManager:
             else:
                 self.hosts.place(host)
                 stay.append(host)
-        self._read_ahead(stay)
+        self._read_ahead(stay, self._queue.prefetch)
 
     def earliest(self, now: float) -> float | None:
         """Earliest time at which `lease` could hand out a URL; None = no host has work."""

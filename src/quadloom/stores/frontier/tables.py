@@ -61,6 +61,16 @@ class SettledRow(NamedTuple):
     settlement: Settlement
 
 
+class UrlRank(NamedTuple):
+    """What a link that is found again could improve."""
+
+    priority: int
+    depth: int
+
+    def is_worse_than(self, found: Discovery) -> bool:
+        return found.priority < self.priority or found.depth < self.depth
+
+
 class ScopedUrl(NamedTuple):
     """A URL with what a scope needs to decide about it."""
 
@@ -238,6 +248,10 @@ class UrlRecords(Protocol):
 
     def urls(self, pairs: Sequence[tuple[int, int]]) -> dict[int, UrlRow]:
         """Rows of those (host id, fingerprint) that are known."""
+        ...
+
+    def ranks(self, pairs: Sequence[tuple[int, int]]) -> dict[int, UrlRank]:
+        """The same, without what most links that were found again do not need: they change nothing."""
         ...
 
     def insert(self, found: Sequence[tuple[UrlRow, Discovery]]) -> None: ...

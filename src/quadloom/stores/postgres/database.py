@@ -13,12 +13,15 @@ A password may be in the URL; it is never shown, since no message repeats a URL.
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 from weakref import WeakSet
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     import psycopg
     from psycopg import Connection, Pipeline
 
+_log = logging.getLogger(__name__)
 T = TypeVar("T")
 Row = tuple[Any, ...]  # what a statement gives; each caller knows the columns it asked for
 PATIENCE = 60.0  # seconds after which a store gives up on a server that cannot be reached
@@ -47,6 +51,8 @@ _NETWORK = {
     "keepalives_count": 4,
     "tcp_user_timeout": 30_000,  # milliseconds
 }
+_LARGE = 100_000  # rows whose copying is logged
+_COPIED = re.compile(r"FROM (\w+_whole)\b")
 # A worker that is stopped in the middle of a transaction must not hold its shards' rows for ever.
 _IDLE_IN_TRANSACTION = "30s"
 # Every statement searches by key. Fresh tables have no statistics, so the planner would scan them, and its estimate of
@@ -277,10 +283,29 @@ class PostgresDatabase(Transactions):
             if version == 0:
                 self.write("CREATE TABLE quadloom_schema(version int NOT NULL)")
                 self.write("INSERT INTO quadloom_schema VALUES(0)")
-            for statements in MIGRATIONS[version:]:
-                for statement in statements:
-                    self.write(statement)
+            for statement in chain.from_iterable(MIGRATIONS[version:]):
+                if version:
+                    self._tell(statement)
+                self.write(statement)
             self.write("UPDATE quadloom_schema SET version=%s", (len(MIGRATIONS),))
+
+    def _tell(self, statement: str) -> None:
+        """Log what takes minutes: a worker that seems to hang would be killed, and all of it begun again."""
+        copied = _COPIED.search(statement)
+        if copied is None:
+            return
+        rows = int(
+            self.execute(
+                "SELECT greatest(0, reltuples)::bigint FROM pg_class WHERE oid = %s::regclass", copied.groups()
+            )[0][0]
+        )
+        if rows >= _LARGE:
+            _log.warning(
+                "%s is brought up to date: about %s rows of the table %s are copied, some minutes for each ten million",
+                self.name,
+                f"{rows:,}",
+                copied[1].removesuffix("_whole"),
+            )
 
 
 class _Watch:

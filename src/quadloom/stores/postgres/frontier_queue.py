@@ -163,7 +163,7 @@ class PostgresQueue:
         others = sorted({*range(SHARDS)}.difference(self._leases.owned))
         row = self._database.execute(
             "SELECT min(h.ready_at), min(l.due), (SELECT EXISTS (SELECT FROM link_outbox)) "
-            "FROM unnest(%s::smallint[]) AS s(shard) LEFT JOIN LATERAL (SELECT ready_at FROM host x WHERE x.queued > 0 "
+            "FROM unnest(%s::smallint[]) AS s(shard) LEFT JOIN LATERAL (SELECT ready_at FROM host x WHERE x.is_queued "
             "AND x.shard = s.shard ORDER BY x.ready_at LIMIT 1) h ON true LEFT JOIN LATERAL (SELECT due FROM later x "
             "WHERE x.shard = s.shard ORDER BY x.due LIMIT 1) l ON true",
             (others,),

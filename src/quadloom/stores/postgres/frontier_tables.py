@@ -22,6 +22,7 @@ from quadloom.stores.frontier.tables import (
     HostColumns,
     ScopedUrl,
     SettledRow,
+    UrlRank,
     UrlRow,
     qualified,
 )
@@ -118,7 +119,7 @@ class PostgresHosts:
         """Rows of hosts whose turn has come, with their shard in the last column."""
         return self._database.execute(
             f"SELECT {qualified('h', HOST_COLUMNS)}, h.shard FROM unnest(%s::smallint[]) AS s(shard) "
-            "CROSS JOIN LATERAL (SELECT * FROM host x WHERE x.queued > 0 AND x.shard = s.shard AND x.ready_at <= %s "
+            "CROSS JOIN LATERAL (SELECT * FROM host x WHERE x.is_queued AND x.shard = s.shard AND x.ready_at <= %s "
             f"AND {_NOT_LOADED} ORDER BY x.ready_at LIMIT %s) h ORDER BY h.ready_at LIMIT %s",
             (shards, now, column("q", loaded), of_each, limit),
         )
@@ -134,7 +135,7 @@ class PostgresHosts:
     def next_wake(self, now: float, loaded: Collection[int]) -> float:
         rows = self._database.execute(
             "SELECT min(h.ready_at) FROM unnest(%s::smallint[]) AS s(shard) CROSS JOIN LATERAL (SELECT ready_at "
-            f"FROM host x WHERE x.queued > 0 AND x.shard = s.shard AND x.ready_at > %s AND {_NOT_LOADED} "
+            f"FROM host x WHERE x.is_queued AND x.shard = s.shard AND x.ready_at > %s AND {_NOT_LOADED} "
             "ORDER BY x.ready_at LIMIT 1) h",
             (self._leases.leasable, now, column("q", loaded)),
         )
@@ -211,6 +212,15 @@ class PostgresUrls:
             f"SELECT {URL_COLUMNS} FROM {PAIRS} JOIN url ON host_id = w.h AND fingerprint = w.f", columns("qq", pairs)
         )
         return {row[1]: UrlRow(*row) for row in rows}
+
+    def ranks(self, pairs: Sequence[tuple[int, int]]) -> dict[int, UrlRank]:
+        """Read from the index alone, which has these two columns besides its key: the rows of a page's links are in as
+        many blocks of the table, and those of a large one are not in memory."""
+        rows = self._database.execute(
+            f"SELECT fingerprint, priority, depth FROM {PAIRS} JOIN url ON host_id = w.h AND fingerprint = w.f",
+            columns("qq", pairs),
+        )
+        return {row[0]: UrlRank(*row[1:]) for row in rows}
 
     def insert(self, found: Sequence[tuple[UrlRow, Discovery]]) -> None:
         if found:

@@ -233,9 +233,24 @@ _PARTITIONS = (
     "SET LOCAL enable_hashjoin = off",
 )
 
+# An update is cheap (HOT: no index is touched) if no column of an index changes, and the condition of a partial index
+# counts as one. The length of a host's queue changes with every page; whether it has one, seldom.
+IS_QUEUED = "ALTER TABLE host ADD COLUMN is_queued boolean GENERATED ALWAYS AS (queued > 0) STORED"
+# Links that are found again are compared with what the index of URLs has, without the table. That needs parts which are
+# vacuumed often enough while they grow: by default after a fifth is new.
+_LARGE_FRONTIERS = (
+    IS_QUEUED,
+    "DROP INDEX host_ready",
+    "CREATE INDEX host_ready ON host(shard, ready_at) WHERE is_queued",
+    "ALTER TABLE url DROP CONSTRAINT url_pkey",
+    "ALTER TABLE url ADD PRIMARY KEY(host_id, fingerprint) INCLUDE (priority, depth)",
+    *(f"ALTER TABLE url_{number:02d} SET (autovacuum_vacuum_insert_scale_factor = 0.05)" for number in range(PARTS)),
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _SHARDS + _FRONTIER + _CATALOG + _OUTBOX + _BUS + _TEXT,
     _PHASES,
     _CLUSTER,
     _PARTITIONS,
+    _LARGE_FRONTIERS,
 )

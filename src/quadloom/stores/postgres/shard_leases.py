@@ -7,8 +7,9 @@ refused. So a worker that was stopped, swapped out or cut off cannot write after
 wrong its clock is. Only the server's clock decides whether a lease has run out.
 
 Claims wait for each other (an advisory lock, taken before the statement that reads, so that it sees earlier claims).
-Rows that a stopped worker holds in an open transaction are skipped and claimed later: the server ends such a
-session by `idle_in_transaction_session_timeout`.
+Rows that a stopped worker holds in an open transaction are skipped and claimed later. The server ends its session by
+`idle_in_transaction_session_timeout`, unless it was stopped between the statements of a pipeline: there no timeout of
+the server runs, so whoever wants to claim ends such sessions (`end_frozen`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.shards import SHARDS
 
 LEASE_SECONDS = 90.0
+FROZEN_SECONDS = 30.0  # without a word in the middle of a transaction; as long as the server's own limit between two
 
 
 class Claim(NamedTuple):
@@ -91,6 +93,18 @@ class ShardLeases:
         """Whether the lease of this worker has not run out."""
         rows = database.execute("SELECT 1 FROM worker WHERE name=%s AND until > clock_timestamp()", (owner,))
         return bool(rows)
+
+    def end_frozen(self, database: PostgresDatabase, seconds: float = FROZEN_SECONDS) -> int:
+        """End sessions that hold leases of this warehouse and have been silent for so long in the middle of a
+        transaction. Returns how many. Must not be called inside a transaction, which would wait for them."""
+        ended = database.execute(
+            "SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a WHERE a.datname = current_database() "
+            "AND a.usename = current_user AND a.pid <> pg_backend_pid() AND a.wait_event = 'ClientRead' "
+            "AND a.xact_start IS NOT NULL AND a.query_start < clock_timestamp() - make_interval(secs => %s) "
+            "AND EXISTS (SELECT FROM pg_locks l WHERE l.pid = a.pid AND l.relation = 'shard_lease'::regclass)",
+            (seconds,),
+        )
+        return len(ended)
 
     def claim(self, database: PostgresDatabase, limit: int, wanted: Collection[int] | None = None) -> list[Claim]:
         """Take up to `limit` shards that no living worker owns or wants; inside a transaction, after which `took` is

@@ -134,6 +134,7 @@ class PostgresShards:
 
     def take(self, limit: int, now: float, wanted: Collection[int] | None = None) -> list[int]:
         frontier, hosts, queue, leasing, recent = self._open
+        self.leases.end_frozen(self._database)
         with self._database.transaction():
             claims = self.leases.claim(self._database, limit, wanted)
             if claims:

@@ -15,6 +15,7 @@ from pathlib import Path
 from zlib import crc32
 
 from quadloom.errors import SettingsError, StoreError, StoreUnavailable
+from quadloom.process import clock
 from quadloom.settings import Settings
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.memory_bus import MemoryBus
@@ -34,6 +35,7 @@ from quadloom.stores.protocols.outbox import Outbox
 from quadloom.stores.protocols.state import Shards, T, WholeCatalog, WorkerRow
 from quadloom.stores.shards import worker_name
 
+_CLOCKS_DIFFER = 1.0  # seconds; less is within what a busy server needs to answer
 _PAUSE = 1.0  # seconds between two tries to ask a server that is away
 
 
@@ -54,6 +56,8 @@ class ClusterState:
         )
         self.owner = self.leases.owner
         self.database = PostgresDatabase.open(self.url) if writable else PostgresDatabase.read_only(self.url)
+        if writable:
+            _follow_clock(self.database)
         self._catalog = PostgresCatalog(
             self.database,
             slot=crc32(self.worker.encode()) % SLOTS,
@@ -118,6 +122,16 @@ class ClusterState:
             if isinstance(self.bus, PostgresBus):
                 self.bus.close()
         self.database.close()
+
+
+def _follow_clock(database: PostgresDatabase) -> None:
+    """Have the server's time in this process, if the machine's clock differs from it. Stored times are read by other
+    machines: one that is ahead would ask hosts too early, and let them rest too long for all others."""
+    before = clock.unix_time()
+    server = float(database.execute("SELECT extract(epoch FROM clock_timestamp())::float8")[0][0])
+    ahead = (before + clock.unix_time()) / 2 - server
+    if abs(ahead) > _CLOCKS_DIFFER:
+        clock.adopt(clock.origin() - ahead)
 
 
 def database_url(settings: Settings) -> str:

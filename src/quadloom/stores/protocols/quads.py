@@ -9,6 +9,9 @@ import msgspec
 
 from quadloom.model.quads import Quads
 
+BULK_QUADS = 8000
+"""New statements from which on `insert_new` may write in bulk: sorted files, which need no compaction."""
+
 
 class Difference(msgspec.Struct, frozen=True):
     """What a replacement changed, as sorted N-Quads lines."""

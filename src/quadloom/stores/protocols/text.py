@@ -112,9 +112,8 @@ class SearchAnswer(msgspec.Struct, frozen=True, kw_only=True):
         return iter(self.hits)
 
 
-class TextIndex(Protocol):
-    """Words to pages. Guarantees: changes become visible and durable at `commit`, all of them together; a crash leaves
-    the last commit."""
+class TextWriter(Protocol):
+    """The part of a `TextIndex` that takes documents."""
 
     def put(self, documents: Sequence[TextDocument]) -> None:
         """Add documents, or replace those with the same id."""
@@ -125,6 +124,13 @@ class TextIndex(Protocol):
         ...
 
     def commit(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class TextIndex(TextWriter, Protocol):
+    """Words to pages. Guarantees: changes become visible and durable at `commit`, all of them together; a crash leaves
+    the last commit."""
 
     def search(self, request: SearchRequest) -> SearchAnswer:
         """Hits among what was committed, best first. Every text is a query: what has no syntax counts as words. How

@@ -10,7 +10,7 @@ The order of the servers decides which graph is where: after it has changed, `qu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from quadloom.errors import QueryRefused
 from quadloom.model.quads import Quads
@@ -141,6 +141,11 @@ class RefilledShards(ShardedQuads):
     def __init__(self, servers: Sequence[SparqlServer]) -> None:
         self._refilled = [RefilledQuads(server) for server in servers]
         self._stores = [*self._refilled]
+
+    def written_elsewhere(self, graph: str, subjects: Iterable[str]) -> None:
+        """See `RefilledQuads.written_elsewhere`."""
+        for subject in subjects:
+            self._refilled[self._number(subject)].written_elsewhere(graph, (subject,))
 
     def finish(self) -> None:
         """See `RefilledQuads.finish`."""

@@ -213,6 +213,10 @@ class RefilledQuads(SparqlQuads):
             self.describe(graph, [(subject, text_of(texts)) for subject, texts in subjects.items()])
             self._written.setdefault(graph, set()).update(subjects)
 
+    def written_elsewhere(self, graph: str, subjects: Iterable[str]) -> None:
+        """Other processes have described these subjects again."""
+        self._written.setdefault(graph, set()).update(subjects)
+
     @property
     def described(self) -> frozenset[str]:
         """Graphs of descriptions that were written again."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from typing import Any
 
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import READ_OUTCOMES
@@ -24,6 +25,7 @@ from quadloom.stores.frontier.tables import (
     ScopedUrl,
     SettledRow,
     UrlBatch,
+    UrlRank,
     UrlRow,
     qualified,
 )
@@ -139,25 +141,29 @@ class SqliteUrls:
         self._database = database
 
     def urls(self, pairs: Sequence[tuple[int, int]]) -> dict[int, UrlRow]:
-        found: dict[int, UrlRow] = {}
+        return {row[1]: UrlRow(*row) for row in self._look_up(pairs, URL_COLUMNS)}
+
+    def ranks(self, pairs: Sequence[tuple[int, int]]) -> dict[int, UrlRank]:
+        return {row[0]: UrlRank(*row[1:]) for row in self._look_up(pairs, "fingerprint, priority, depth")}
+
+    def _look_up(self, pairs: Sequence[tuple[int, int]], columns: str) -> Iterator[tuple[Any, ...]]:
         for start in range(0, len(pairs), _LOOKUP):
             part = pairs[start : start + _LOOKUP]
             size = 1 << (len(part) - 1).bit_length()
             padded = [*part, *((-1, 0) for _ in range(size - len(part)))]
             # CROSS JOIN fixes the order of loops: one key search per pair, never a scan of the table.
             statement = (
-                f"WITH wanted(h, f) AS (VALUES {','.join(['(?,?)'] * size)}) SELECT {URL_COLUMNS} "
+                f"WITH wanted(h, f) AS (VALUES {','.join(['(?,?)'] * size)}) SELECT {columns} "
                 "FROM wanted CROSS JOIN url ON host_id = h AND fingerprint = f"
             )
             values = [value for pair in padded for value in pair]
-            found.update((row[1], UrlRow(*row)) for row in self._database.execute(statement, values))
-        return found
+            yield from self._database.execute(statement, values)
 
     def insert(self, found: Sequence[tuple[UrlRow, Discovery]]) -> None:
         self._database.executemany(
             "INSERT INTO url(host_id, fingerprint, href, key, state, priority, depth, score, kind, via, anchor) "
             "VALUES(?,?,?,?,?,?,?,?,?,?,?)",
-            [
+            (  # not a list: a sitemap has 50,000
                 (
                     row[0],
                     row[1],
@@ -172,7 +178,7 @@ class SqliteUrls:
                     d.anchor,
                 )
                 for row, d in found
-            ],
+            ),
         )
 
     def update(self, rows: Iterable[UrlRow]) -> None:

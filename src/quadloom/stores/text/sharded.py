@@ -111,9 +111,9 @@ class ShardedText:
             number = self._written[shard] = self._begin(folder)
         return number
 
-    def publish(self) -> None:
-        """Show the shards of a fresh index, those without documents too."""
-        for shard in range(SHARDS):
+    def publish(self, shards: Iterable[int] = range(SHARDS)) -> None:
+        """Show these shards of a fresh index, those without documents too."""
+        for shard in shards:
             folder = self._folder(shard)
             if shard in self._written or newest_claim(folder):
                 number = self._generation(shard)

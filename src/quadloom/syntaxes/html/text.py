@@ -126,13 +126,24 @@ def _state(context: Context, view: TextView, root: int) -> int:
     headings = [(name, number, place(number)) for name in _HEADINGS for number in elements.named(name)]
     # A first heading outside of the main part is the page's all the same.
     above = [fold(view.text(number)) for name, number, where in headings if where == BESIDE and name == "h1"]
-    facts.headings = _joined([*above, *(view.text(number) for _, number, where in headings if where == BELOW)])
+    facts.headings = _joined([*above, *[view.text(number) for _, number, where in headings if where == BELOW]])
     facts.text = "\n".join(filter(None, [*above, view.blocks(_INLINE)]))[:limit]
     return len(facts.text)
 
 
-def _joined(texts: Iterable[str]) -> str:
-    return "\n".join(folded_parts(BORDER.join(texts)))[:MAX_FIELD]
+def _joined(texts: list[str]) -> str:
+    return _folded_lines(texts)[:MAX_FIELD] if texts else ""
+
+
+def folded_lines_in_python(texts: list[str]) -> str:
+    """One line for each text, white space folded, without empty ones. The twin of `quadloom.native.elements`."""
+    return "\n".join(folded_parts(BORDER.join(texts)))
+
+
+try:
+    from quadloom.native.elements import folded_lines as _folded_lines
+except ImportError:  # it was not built: there is no compiler
+    _folded_lines = folded_lines_in_python
 
 
 def _leave_out(elements: Elements, view: TextView, names: Iterable[str]) -> None:

@@ -36,10 +36,13 @@ _ATTRIBUTE = re.compile(rb"=?+[^\s/>=]++(?:\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s
 # Automata read 2 ns a byte, however many tags there are; a tag at a time costs five times as much.
 _BYTES = re2.Options()
 _BYTES.encoding = re2.Options.Encoding.LATIN1
+_BYTES.log_errors = False  # a hostile page makes RE2 take a slower way, and that is no news
 _FORMATTED = re2.compile(rb"(?i)<(?:[bisu]|big|code|em|font|nobr|small|strike|strong|tt)[\s/]", _BYTES)
-# At least: without possessive groups, so that it may also match a tag that has fewer attributes.
+# At least: without possessive groups, so that it may also match a tag that has fewer attributes. An attribute follows
+# white space or a slash, or a value in quotes without either: `a="1"b="2"c d`; without a value it does not count then.
 _MANY_ATTRIBUTES = re2.compile(
-    rb"<[a-zA-Z][^\s/>]*(?:[\s/]+=?[^\s/>=]*(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s>\"'][^\s>]*))?){%d}" % MAX_ATTRIBUTES,
+    rb"<[a-zA-Z][^\s/>]*(?:[\s/]+=?[^\s/>=]*(?:\s*=\s*(?:(?:\"[^\"]*\"|'[^']*')[^\s/>=]*|[^\s>\"'][^\s>]*))?"
+    rb"|=?[^\s/>=]*\s*=\s*(?:\"[^\"]*\"|'[^']*')[^\s/>=]*){%d}" % MAX_ATTRIBUTES,
     _BYTES,
 )
 # `_LEAF`: an element that holds no other and is closed at once, as highlighted code has thousands of. Values stand in
@@ -63,6 +66,13 @@ _SPECIAL = _BARRIERS | frozenset(
     b"frameset h1 h2 h3 h4 h5 h6 header hgroup main menu nav ol pre section summary ul".split()
 )
 _FEW_RULES = frozenset((b"span", b"div"))  # the most frequent tags: nothing but their depth matters
+# The same for the twin of `_Reader` in C: a bit for each of these sets, in the order of its own list.
+_SETS = (
+    _VOID | _IMPLIED | {b"a"}, frozenset((b"html", b"body")), _RAW, _FORMATTING, _BARRIERS, _SPECIAL,
+    frozenset((b"svg", b"math")), _FEW_RULES,
+)  # fmt: skip
+_RULES = {name: sum(1 << bit for bit, names in enumerate(_SETS) if name in names) for name in frozenset().union(*_SETS)}
+_MOST = (MAX_DEPTH, MAX_ATTRIBUTES, MAX_FORMATTING, 2 * MAX_ROOTS)
 
 
 def tame(source: bytes) -> tuple[bytes, list[Finding]]:
@@ -72,6 +82,10 @@ def tame(source: bytes) -> tuple[bytes, list[Finding]]:
 
 def _is_harmless(source: bytes) -> bool:
     tags = _start_tags(source)
+    if tags <= SAFE_FORMATTED and len(source) <= SAFE_BYTES:
+        return True
+    if _native_is_tame is not None and _native_is_tame(source, _RULES, *_MOST):
+        return True
     if tags > SAFE_FORMATTED and (tags > SAFE_TAGS or _is_formatted(source)) and not _is_flat(source, tags):
         return False
     return len(source) <= SAFE_BYTES or _MANY_ATTRIBUTES.search(source) is None
@@ -86,6 +100,12 @@ try:
     from quadloom.native.elements import start_tags as _start_tags  # how many there are at most, at a tenth of the cost
 except ImportError:
     _start_tags = _counted
+
+
+try:
+    from quadloom.native.texts import is_tame as _native_is_tame  # what `_Reader` would say, at a fiftieth of the cost
+except ImportError:  # it was not built: there is no compiler
+    _native_is_tame = None  # type: ignore[assignment]
 
 
 def _is_flat(source: bytes, tags: int) -> bool:

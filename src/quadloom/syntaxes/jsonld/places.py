@@ -261,9 +261,11 @@ def _blocks(context: Context) -> list[tuple[int, int]]:
     source = context.utf8
     blocks: list[tuple[int, int]] = []
     at = 0
-    for node in context.elements("script"):
-        if is_jsonld_type(node.attributes.get("type") or ""):
-            text = node.text().encode("utf-8", "replace")
+    elements = context.all_elements
+    scripts = elements.named("script")
+    for number, (media_type,) in zip(scripts, elements.values(scripts, ("type",)), strict=True):
+        if is_jsonld_type(media_type or ""):
+            text = elements.text(number).encode("utf-8", "replace")
             start = source.find(text, at)
             if start < 0:
                 return _searched_blocks(context)  # the parser changed it: \r, NUL, or XHTML with entities

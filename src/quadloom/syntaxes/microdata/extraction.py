@@ -12,6 +12,7 @@ text, so that nesting is capped (items in items repeat nothing and are not). Wha
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from selectolax.lexbor import LexborHTMLParser
 
@@ -27,6 +28,7 @@ from quadloom.syntaxes.terms import TYPE, iri
 VISIT_LIMIT = 200_000
 NESTING_LIMIT = 32
 
+_MEMORABLE = 256  # characters of a name that is kept in memory between pages
 _MARKED = ("itemscope", "itemprop", "itemprop-reverse")
 _NOT_IN_FRAGMENT = re.compile(r"[\x00-\x20<>\"{}|^`\\\[\]\x7f]|%(?![0-9A-Fa-f]{2})")
 
@@ -217,18 +219,12 @@ class Conversion:
         key = (vocabulary, name)
         known = self._predicates.get(key)
         if known is None:
-            known = self._predicates[key] = (iri(self._expand(name, vocabulary)), expansions.get(name, ()))
+            if vocabulary and len(name) + len(vocabulary) <= _MEMORABLE:
+                predicate = _known_predicate(name, vocabulary)
+            else:
+                predicate = _predicate(name, vocabulary or self._base.partition("#")[0] + "#")
+            known = self._predicates[key] = (predicate, expansions.get(name, ()))
         return known
-
-    def _expand(self, name: str, vocabulary: str) -> str:
-        if iri(name):
-            return name
-        fragment = _NOT_IN_FRAGMENT.sub(lambda match: f"%{ord(match.group()):02X}", name)
-        if not vocabulary:
-            vocabulary = self._base.partition("#")[0] + "#"
-        elif vocabulary[-1] not in "#/":
-            vocabulary += "#"
-        return vocabulary + (fragment.replace("#", "%23") if "#" in vocabulary else fragment)
 
     def _value(self, element: MarkedElement) -> str | None:
         if element.is_item:
@@ -263,6 +259,18 @@ class Conversion:
             ),
         )
         return [Finding(code, message, syntax="microdata") for found, code, message in defects if found]
+
+
+def _predicate(name: str, vocabulary: str) -> str | None:
+    if own := iri(name):
+        return own
+    fragment = _NOT_IN_FRAGMENT.sub(lambda match: f"%{ord(match.group()):02X}", name)
+    if vocabulary[-1] not in "#/":
+        vocabulary += "#"
+    return iri(vocabulary + (fragment.replace("#", "%23") if "#" in vocabulary else fragment))
+
+
+_known_predicate = lru_cache(maxsize=4096)(_predicate)  # pages share vocabularies
 
 
 def _cycles(parts: dict[int, list[int]]) -> int:

@@ -6,6 +6,7 @@ the first statement, and so on. Otherwise the extraction is done again, with an 
 
 from __future__ import annotations
 
+from quadloom.model.quads import Triple
 from quadloom.syntaxes.html.start_tags import StartTag, tags_naming, tags_of
 from quadloom.syntaxes.iri import BaseIri
 from quadloom.syntaxes.microdata.places import value_place
@@ -57,15 +58,15 @@ class RdfaPlaces:
         self._traced: _TracedPage | None = None
         # Both are asked for again by each finding about the same name.
         self._named: dict[tuple[str, tuple[bytes, ...]], list[StartTag]] = {}
-        self._alike: dict[str, dict[str, int]] = {}
+        self._alike: dict[tuple[str, str], dict[Triple, int]] = {}
 
     def find(self, subject: str, predicate: str, value: str, kind: PlaceKind) -> SourcePlace | None:
         if kind in ("item", "type"):
-            tag = self._counted(f"{subject} {TYPE} {value}", f" {TYPE} {value}", local_name(value), _TYPE)
+            tag = self._counted((subject, TYPE, value), value, local_name(value), _TYPE)
             tag = tag or self._page().typed(subject)
             return _typed(self._source, tag, value) if tag else None
         name = local_name(predicate)
-        tag = self._counted(f"{subject} {predicate} {value}", f" {predicate} ", name, _NAMING)
+        tag = self._counted((subject, predicate, value), "", name, _NAMING)
         tag = tag or self._page().stating(subject, predicate, value)
         if tag is None:
             return None
@@ -74,17 +75,19 @@ class RdfaPlaces:
             return place or SourcePlace(tag.start, tag.end)
         return value_place(self._source, tag, value, _VALUES)
 
-    def _counted(self, statement: str, part: str, name: str, attributes: tuple[bytes, ...]) -> StartTag | None:
-        """The tag of a statement, if there are as many tags with the name as statements with this part."""
+    def _counted(self, statement: Triple, value: str, name: str, attributes: tuple[bytes, ...]) -> StartTag | None:
+        """The tag of a statement, if there are as many tags with the name as statements with its property. `value`: of
+        all these statements, if it is part of the name."""
         tags = self._named.get((name, attributes))
         if tags is None:
             tags = self._named[name, attributes] = tags_naming(self._source, name, attributes) if name else []
         if len(tags) < 2:
             return tags[0] if tags else None
-        alike = self._alike.get(part)
+        key = (statement[1], value)
+        alike = self._alike.get(key)
         if alike is None:
-            stated = [one for one in self._context.sink.statements() if part in one]
-            alike = self._alike[part] = {one: number for number, one in enumerate(stated)}
+            stated = [one for one in self._context.sink.triples if one[1] == key[0] and (not value or one[2] == value)]
+            alike = self._alike[key] = {one: number for number, one in enumerate(stated)}
         number = alike.get(statement)
         return tags[number] if number is not None and len(alike) == len(tags) else None
 

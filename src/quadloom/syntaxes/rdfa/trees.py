@@ -37,17 +37,30 @@ def sparse(elements: Elements, *, roles: bool) -> list[int]:
     """The elements that can make statements, in document order."""
     makers = (*_MAKERS, "role") if roles else _MAKERS
     scopes = elements.having(("vocab",))
-    links = _links(elements, scopes)
-    if (links or scopes or elements.having(("rev",))) and _is_waiting(elements):
-        return elements.having((*makers, *_SUBJECTS))
     numbers = elements.having(makers)
-    return sorted({*numbers, *links}) if links else numbers
+    others = _links(elements, scopes)
+    if others or scopes or elements.having(("rev",)):
+        others += _waiting_and_below(elements)
+    return sorted({*numbers, *others}) if others else numbers
 
 
-def _is_waiting(elements: Elements) -> bool:
-    """Whether a `rel` or `rev` has no target of its own, so that it takes subjects from below."""
+def _waiting_and_below(elements: Elements) -> list[int]:
+    """Elements whose `rel` or `rev` has no target of its own, so that it takes subjects from below, and what could be
+    a subject there."""
     numbers = elements.having(("rel", "rev"))
-    return any(href is None and src is None for href, src in elements.values(numbers, ("href", "src")))
+    rows = zip(numbers, elements.values(numbers, ("href", "src")), strict=True)
+    waiting = [number for number, (href, src) in rows if href is None and src is None]
+    return _inside(elements, waiting, elements.having(_SUBJECTS)) if waiting else []
+
+
+def _inside(elements: Elements, scopes: list[int], wanted: list[int]) -> list[int]:
+    """The `scopes`, and those of the `wanted` elements that one of them holds."""
+    everything = sorted({*scopes, *wanted})
+    known = set(scopes)
+    inside: list[bool] = []
+    for number, holder in zip(everything, elements.nesting(everything), strict=True):
+        inside.append(number in known or (holder >= 0 and inside[holder]))
+    return [number for number, is_inside in zip(everything, inside, strict=True) if is_inside]
 
 
 def _links(elements: Elements, scopes: list[int]) -> list[int]:
@@ -57,12 +70,8 @@ def _links(elements: Elements, scopes: list[int]) -> list[int]:
     rows = zip(numbers, elements.values(numbers, ("rel",)), strict=True)
     found = [number for number, (rel,) in rows if rel and _speaks(rel)]
     if scopes and numbers:
-        everything = sorted({*numbers, *scopes})
-        known, wanted = set(scopes), set(numbers)
-        in_scope: list[bool] = []
-        for number, holder in zip(everything, elements.nesting(everything), strict=True):
-            in_scope.append(number in known or (holder >= 0 and in_scope[holder]))
-        found += [number for number, inside in zip(everything, in_scope, strict=True) if inside and number in wanted]
+        linked = set(numbers)
+        found += [number for number in _inside(elements, scopes, numbers) if number in linked]
     return found
 
 

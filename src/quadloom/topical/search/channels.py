@@ -240,7 +240,7 @@ def _read(channel: SearchChannel, answer: SiteResponse, query: str) -> ResultPag
         own = tuple(result for result in page.results if site_of(host_of(result.url)) == site)
         return msgspec.structs.replace(page, results=own)
     total = answer.header("x-wp-total")
-    return msgspec.structs.replace(page, total=int(total)) if total.isdigit() and len(total) < 10 else page
+    return msgspec.structs.replace(page, total=int(total)) if total.isdecimal() and len(total) < 10 else page
 
 
 def _descriptions(home: SiteResponse) -> RequestSequence[list[SearchLead]]:

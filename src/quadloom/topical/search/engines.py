@@ -15,6 +15,7 @@ import msgspec
 
 from quadloom.model.url import host_of, resolve, site_of
 from quadloom.topical.forms.reading import parse_html
+from quadloom.topical.search.json_answers import decoded
 
 ChannelKind = Literal[
     "opensearch",
@@ -117,11 +118,7 @@ def search_actions(body: bytes | str, url: str) -> list[SearchLead]:
     templates: list[str] = []
     for script in tree.iter("script"):
         if (script.get("type") or "").strip().lower() == "application/ld+json" and script.text:
-            try:
-                data = msgspec.json.decode(script.text[:_MAX_SCRIPT])
-            except msgspec.DecodeError:
-                continue
-            _walk(data, templates, 0)
+            _walk(decoded(script.text[:_MAX_SCRIPT]), templates, 0)
     for item in tree.xpath("//*[contains(@itemtype, 'schema.org/SearchAction')]"):
         for target in item.xpath(".//*[@itemprop='target' or @itemprop='urlTemplate']"):
             templates.append(target.get("content") or target.get("href") or "")

@@ -19,6 +19,7 @@ import msgspec
 from quadloom.model.url import resolve
 from quadloom.topical.forms.reading import parse_html
 from quadloom.topical.search.engines import SearchLead
+from quadloom.topical.search.json_answers import decoded
 from quadloom.topical.search.result_formats import Json, plain
 from quadloom.topical.search.results import ResultPage, SearchResult
 
@@ -137,10 +138,7 @@ def _web_results(rows: list[Json], url: str, words: str) -> ResultPage:
 
 
 def _decode(body: bytes) -> Json:
-    try:
-        tree = msgspec.json.decode(body)
-    except msgspec.DecodeError:
-        return {}
+    tree = decoded(body)
     return tree if isinstance(tree, dict) else {}
 
 

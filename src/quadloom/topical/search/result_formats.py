@@ -11,9 +11,9 @@ from html import unescape
 from urllib.parse import quote
 
 import lxml.etree
-import msgspec
 
 from quadloom.model.url import resolve
+from quadloom.topical.search.json_answers import decoded
 from quadloom.topical.search.results import ResultPage, SearchResult
 
 _TAG = re.compile(r"<[^>]{0,500}>")
@@ -37,7 +37,7 @@ def read_feed(body: bytes, url: str) -> ResultPage:
         if not isinstance(element.tag, str):
             continue
         name = lxml.etree.QName(element).localname.lower()
-        if name == "totalresults" and (element.text or "").strip().isdigit():
+        if name == "totalresults" and (element.text or "").strip().isdecimal():
             total = int((element.text or "").strip()[:9])
         elif name == "link" and element.get("rel") == "next":
             next_url = resolve(element.get("href") or "", url) or ""
@@ -67,7 +67,7 @@ def _feed_item(item: lxml.etree._Element, url: str, rank: int) -> SearchResult |
 
 def read_wordpress(body: bytes, url: str) -> ResultPage:
     """`/wp-json/wp/v2/search`: a list of {title, url}; `wp/v2/posts` has {title: {rendered}, link} instead."""
-    rows = _decode(body)
+    rows = decoded(body)
     results: list[SearchResult] = []
     for row in rows if isinstance(rows, list) else []:
         if not isinstance(row, dict):
@@ -86,7 +86,7 @@ def read_wordpress(body: bytes, url: str) -> ResultPage:
 
 def read_mediawiki(body: bytes, url: str) -> ResultPage:
     """`list=search` with `meta=siteinfo`, whose `articlepath` gives the URLs of titles."""
-    query = _member(_decode(body), "query")
+    query = _member(decoded(body), "query")
     info = _member(query, "searchinfo")
     general = _member(query, "general")
     path = str(general.get("articlepath") or "/wiki/$1")
@@ -106,7 +106,7 @@ def read_mediawiki(body: bytes, url: str) -> ResultPage:
 
 def read_discourse(body: bytes, url: str) -> ResultPage:
     """`search.json`: topics with titles, posts with blurbs."""
-    tree = _decode(body)
+    tree = decoded(body)
     tree = tree if isinstance(tree, dict) else {}
     posts, topics = tree.get("posts"), tree.get("topics")
     blurbs: dict[object, str] = {}
@@ -125,7 +125,7 @@ def read_discourse(body: bytes, url: str) -> ResultPage:
 
 def read_solr(body: bytes, url: str) -> ResultPage:
     """`select?wt=json`: documents with any of the usual names for URL, title and text."""
-    response = _member(_decode(body), "response")
+    response = _member(decoded(body), "response")
     rows = response.get("docs")
     results: list[SearchResult] = []
     for row in rows if isinstance(rows, list) else []:
@@ -151,13 +151,6 @@ READERS = {
 def plain(text: str) -> str:
     """The text of an excerpt with markup."""
     return _SPACE.sub(" ", unescape(_TAG.sub(" ", text))).strip()
-
-
-def _decode(body: bytes) -> object:
-    try:
-        return msgspec.json.decode(body)
-    except msgspec.DecodeError:
-        return None
 
 
 def _member(tree: object, name: str) -> Json:

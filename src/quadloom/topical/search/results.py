@@ -145,11 +145,11 @@ def _growth(here: dict[str, str], there: dict[str, str]) -> int:
     """How much larger one number is if all else is equal; 0 = no such number. A missing number is page 1."""
     differing = [name for name in there if there[name] != here.get(name)]
     unchanged = all(there.get(name, value) == value or name in differing for name, value in here.items())
-    if len(differing) != 1 or not unchanged or not there[differing[0]].isdigit() or len(there[differing[0]]) > 6:
+    if len(differing) != 1 or not unchanged or not there[differing[0]].isdecimal() or len(there[differing[0]]) > 6:
         return 0
     old = here.get(differing[0], "")
     new = int(there[differing[0]])
-    before = int(old) if old.isdigit() and len(old) <= 6 else (1 if new < 5 else 0)
+    before = int(old) if old.isdecimal() and len(old) <= 6 else (1 if new < 5 else 0)
     return max(0, new - before)
 
 

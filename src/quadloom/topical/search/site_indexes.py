@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from urllib.parse import unquote, urlsplit
 
 import lxml.etree
-import msgspec
 
 from quadloom.model.url import host_of, resolve, site_of
+from quadloom.topical.search.json_answers import decoded
 from quadloom.topical.search.result_formats import plain
 from quadloom.topical.search.results import SearchResult
 
@@ -26,7 +26,7 @@ _OBJECT = re.compile(rb"[^({]*+\(?\s*+(\{.*\})\s*+\)?;?\Z", re.DOTALL)
 def read_sphinx(body: bytes, url: str) -> list[SearchResult]:
     """`Search.setIndex({...})`: names, titles and words of documents."""
     match = _OBJECT.match(body.strip())
-    tree = _decode(match.group(1)) if match else None
+    tree = decoded(match.group(1)) if match else None
     if not isinstance(tree, dict):
         return []
     names, titles, terms = tree.get("docnames"), tree.get("titles"), tree.get("terms")
@@ -52,7 +52,7 @@ def _sphinx_words(terms: object, size: int) -> list[list[str]]:
 
 def read_documents(body: bytes, url: str) -> list[SearchResult]:
     """MkDocs `{docs: [{location, title, text}]}`, and the lists that Hugo and Jekyll themes write for lunr or fuse."""
-    tree = _decode(body)
+    tree = decoded(body.removeprefix(b"\xef\xbb\xbf"))
     url = url.removesuffix("search/search_index.json")  # locations of MkDocs are relative to the root of the site
     rows = tree.get("docs") or tree.get("documents") or tree.get("items") if isinstance(tree, dict) else tree
     found: dict[str, SearchResult] = {}
@@ -101,10 +101,3 @@ def has_titles(results: Iterable[SearchResult]) -> bool:
     """Whether at least three results have titles; URLs such as /node/17 give none."""
     worded = [result for result in results if len(result.title.split()) >= 2]
     return len(worded) >= 3
-
-
-def _decode(body: bytes) -> object:
-    try:
-        return msgspec.json.decode(body.removeprefix(b"\xef\xbb\xbf"))
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None

@@ -45,6 +45,7 @@ _PAGES = re.compile(
 )
 _FORBIDDEN = re.compile(r"%|http|©|[$€£¥₽]|copyright", re.IGNORECASE)
 _MOST = 10**11
+_LONGEST = 400  # characters of a line that states a total; the patterns take quadratic time in a line of digits
 
 
 def total_of(lines: Sequence[str], url: str, shown: int) -> int:
@@ -55,7 +56,7 @@ def total_of(lines: Sequence[str], url: str, shown: int) -> int:
     best: tuple[int, int] = (0, -1)
     words = [value for _, value in parse_qsl(urlsplit(url).query) if re.search(r"[^\W\d]", value)]
     for line in lines:
-        if _FORBIDDEN.search(line):
+        if len(line) > _LONGEST or _FORBIDDEN.search(line):
             continue
         for value in words:
             line = line.replace(value, " ")
@@ -102,7 +103,7 @@ def _numbers(line: str) -> list[int]:
 def _scaled(text: str, scale: int) -> int:
     """A comma or point before a magnitude is a decimal sign."""
     whole, _, part = text.replace(",", ".").partition(".")
-    if not whole.isdigit() or (part and not part.isdigit()) or len(text) > 12:
+    if not whole.isdecimal() or (part and not part.isdecimal()) or len(text) > 12:
         return _value(text)
     return round(float(f"{int(whole)}.{part or 0}") * scale)
 

@@ -20,6 +20,7 @@ from quadloom.model.url import resolve
 from quadloom.stores.protocols.text import SearchRequest, TextIndex
 from quadloom.topical.access import SiteResponse
 from quadloom.topical.search.hosted import BRAVE
+from quadloom.topical.search.json_answers import decoded
 from quadloom.topical.search.result_formats import plain
 from quadloom.topical.sites import SeedSite
 
@@ -144,10 +145,7 @@ def sites_of(rankings: Sequence[Sequence[WebHit]], *, home_pages_only: bool = Fa
 def _rows(answer: SiteResponse | None, *path: str) -> list[dict[str, object]]:
     if answer is None or not answer.good:
         return []
-    try:
-        tree: object = msgspec.json.decode(answer.body)
-    except msgspec.DecodeError:
-        return []
+    tree = decoded(answer.body)
     for name in path:
         tree = tree.get(name) if isinstance(tree, dict) else None
     return [row for row in tree if isinstance(row, dict)] if isinstance(tree, list) else []
@@ -156,7 +154,7 @@ def _rows(answer: SiteResponse | None, *path: str) -> list[dict[str, object]]:
 def _json_rows(text: str) -> list[dict[str, object]]:
     try:
         tree: object = msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise UsageError(f"not JSON: {error}", hint="a list of objects with `url`, or one URL per line") from None
     if isinstance(tree, dict):
         tree = tree.get("results")

@@ -10,7 +10,9 @@ from collections.abc import Iterator
 import msgspec
 from starlette.responses import Response
 
-from quadloom.asking.audit.report import DefectGroup, PageFindings, audit, pages_of
+from quadloom.asking.audit.across_pages import audited_pages
+from quadloom.asking.audit.report import DefectGroup, PageFindings, audit
+from quadloom.asking.sparql.result_formats import without_formulas
 from quadloom.checks.codes import CodeEntry, codes
 from quadloom.model.finding import WEIGHT, Finding, FindingRecord, reported
 from quadloom.web.server.errors import HttpError
@@ -80,7 +82,7 @@ def findings_csv(request: WebRequest) -> Response:
         for finding in page.findings:
             if lines < _MOST_CSV:
                 record = reported(finding, page.row.href)
-                writer.writerow([_cell(getattr(record, name)) for name in names])
+                writer.writerow([without_formulas(str(getattr(record, name))) for name in names])
             lines += 1
     return Response(
         text.getvalue(),
@@ -111,7 +113,7 @@ def _filters(request: WebRequest) -> dict[str, str]:
 
 def _matching(request: WebRequest, filters: dict[str, str]) -> Iterator[PageFindings]:
     site = filters.get("site", "")
-    for page in pages_of(request.warehouse.stores.catalog, (site,) if site else ()):
+    for page in audited_pages(request.warehouse.stores, (site,) if site else ()):
         wanted = tuple(finding for finding in page.findings if _fits(finding, filters))
         yield PageFindings(page.row, wanted)
 
@@ -125,9 +127,3 @@ def _fits(finding: Finding, filters: dict[str, str]) -> bool:
 
 def _ordered(counts: dict[str, int]) -> dict[str, int]:
     return dict(sorted(((name, count) for name, count in counts.items() if count), key=lambda one: (-one[1], one[0])))
-
-
-def _cell(value: object) -> str:
-    """A value that a spreadsheet takes as text, not as a formula."""
-    text = str(value)
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@") and not text[1:].isdigit() else text

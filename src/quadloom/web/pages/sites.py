@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import quote
 
 import msgspec
+from markupsafe import Markup
 from starlette.responses import Response
 
+from quadloom.asking.audit.across_pages import audited_pages
+from quadloom.asking.audit.report import FORMULA, PageFindings, SiteAudit, TrendPoint, audit
 from quadloom.asking.site_links import SiteLinks, site_links
 from quadloom.ingest.traps.filter import TrapCount, read_traps
 from quadloom.model.outcome import PageRow
@@ -15,6 +19,7 @@ from quadloom.stores.protocols.frontier import HostRow
 from quadloom.web.pages.entity import PICTURE_POLICY
 from quadloom.web.server.errors import HttpError
 from quadloom.web.server.requests import ViewResponse, WebRequest
+from quadloom.web.view.charts import Mark, line
 from quadloom.web.view.pictures import Branch, Edge, Node, star, tree
 from quadloom.web.view.terms import page_link
 
@@ -64,6 +69,8 @@ class SiteView(msgspec.Struct, frozen=True, kw_only=True):
     vocabularies: list[tuple[str, int]]
     traps: list[TrapCount]
     links: SiteLinks
+    audit: SiteAudit | None  # None without pages
+    trend: tuple[TrendPoint, ...]
 
 
 def sites_page(request: WebRequest) -> ViewResponse:
@@ -95,21 +102,42 @@ def site_page(request: WebRequest) -> ViewResponse:
     traps = [trap for trap in read_traps(request.warehouse.stores.catalog) if trap.host in names]
     counts = _trapped(traps)
     facets = request.warehouse.search(site=name, limit=1, facets=True).facets
+    found: Counter[str] = Counter()
+    report = audit(_counted(audited_pages(request.warehouse.stores, (name,)), found))
     site = SiteView(
         name=name,
         hosts=[_host(row, counts) for row in hosts],
         pages=sorted(pages, key=lambda page: (page.depth, page.href))[:_LISTED],
         kinds=dict(Counter(page.kind or "unknown" for page in pages).most_common()),
         outcomes=dict(Counter(str(page.outcome) for page in pages).most_common()),
-        findings=dict(Counter(finding.code for page in pages for finding in page.findings).most_common(20)),
+        findings=dict(found.most_common(20)),
         types=facets.get("types", []),
         vocabularies=facets.get("vocabularies", []),
         traps=traps,
         links=_links(request, name, hosts, pages),
+        audit=report.sites[0] if report.sites else None,
+        trend=report.trend,
     )
     tab = request.text("tab", "overview")
-    extra: dict[str, object] = {"now": request.site.clock(), "page_count": len(pages)}
+    extra: dict[str, object] = {"now": request.site.clock(), "page_count": len(pages), "formula": FORMULA}
+    extra["chart"] = _trend(report.trend, name)
     return ViewResponse("site.html", site, {**extra, "tab": tab if tab in TABS else "overview"})
+
+
+def _counted(pages: Iterable[PageFindings], found: Counter[str]) -> Iterator[PageFindings]:
+    """The pages themselves; `found` receives their codes."""
+    for page in pages:
+        found.update(finding.code for finding in page.findings)
+        yield page
+
+
+def _trend(points: Sequence[TrendPoint], name: str) -> Markup:
+    """Open errors and warnings; empty if there is nothing to compare."""
+    if len(points) < 2:
+        return Markup()
+    errors = [Mark("errors", point.at, point.errors) for point in points]
+    warnings = [Mark("warnings", point.at, point.warnings) for point in points]
+    return line([("errors", errors), ("warnings", warnings)], f"Open errors and warnings of {name}", dates=True)
 
 
 def picture(request: WebRequest) -> Response:

@@ -115,7 +115,7 @@ class WebRequest:
         """A JSON object in the body."""
         try:
             found = msgspec.json.decode(self.body or b"{}")
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise HttpError(400, f"the body is not JSON: {error}", hint="send one JSON object") from None
         except RecursionError:
             raise HttpError(400, "the body is nested too deep", hint="send one flat JSON object") from None

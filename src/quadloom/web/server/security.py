@@ -14,6 +14,7 @@ This is plain ASGI, without buffering: results and events stream through it.
 from __future__ import annotations
 
 import ipaddress
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -47,6 +48,9 @@ HEADERS = {
 }
 # For an archived body: even as text/plain, nothing in it may ever run, load or be sent.
 SANDBOX = "default-src 'none'; sandbox"
+
+# A name or address, and a port: the header Host. `evil.example@localhost` would have the name of this server to some.
+_AUTHORITY = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[^\s/@:?#\[\]\\]+)(:[0-9]*)?", re.ASCII)
 
 Refuse = Callable[[Request, ErrorBody, dict[str, str]], ASGIApp]
 
@@ -142,6 +146,11 @@ class Gate:
             return error_body(
                 403, "requests from other sites' pages are refused", "send it from this site, or from a program"
             ), {}
+        if "transfer-encoding" in request.headers and "content-length" in request.headers:
+            # A proxy in front may believe the other one, and take the end of this body for the next request of somebody
+            # else (RFC 9112, 6.1).
+            hint = "send Content-Length or Transfer-Encoding, not both"
+            return error_body(400, "the request states its length twice", hint), {"Connection": "close"}
         if _announced(request) > BODY_BYTES:
             return error_body(413, f"the body is longer than {BODY_BYTES} bytes", "send less at a time"), {}
         client = request.client.host if request.client else ""
@@ -152,8 +161,8 @@ class Gate:
         return None, {}
 
     def _knows(self, host: str) -> bool:
-        name = urlsplit(f"//{host}").hostname if host.isprintable() and "/" not in host else None
-        return name is not None and ("*" in self._hosts or name in self._hosts)
+        found = _AUTHORITY.fullmatch(host)
+        return found is not None and ("*" in self._hosts or found["name"].strip("[]").lower() in self._hosts)
 
 
 def known_hosts(web: WebSettings) -> frozenset[str]:
@@ -193,12 +202,12 @@ def _same_origin(request: Request, host: str) -> bool:
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         return False
     origin = request.headers.get("origin")
-    return origin is None or (origin != "null" and urlsplit(origin).netloc == host)
+    return origin is None or origin.partition("://")[2] == host
 
 
 def _announced(request: Request) -> int:
     length = request.headers.get("content-length", "0")
-    return int(length) if length.isdigit() and len(length) < 19 else 0
+    return int(length) if length.isascii() and length.isdigit() and len(length) < 19 else 0
 
 
 def _with_headers(send: Send) -> Send:

@@ -199,7 +199,9 @@ def _date(at: float, span: float) -> str:
         return ""
     if span > 10 * 365 * 86400:
         return moment.strftime("%Y")
-    return moment.strftime("%Y-%m-%d" if span == 1.0 or span > 3 * 86400 else "%H:%M:%S")
+    if span == 1.0 or span > 3 * 86400:
+        return moment.strftime("%Y-%m-%d")
+    return moment.strftime("%m-%d %H:%M" if span > 86400 else "%H:%M:%S")  # two days have each time twice
 
 
 def _number(value: float) -> str:

@@ -67,7 +67,13 @@ def is_web(iri: str) -> bool:
 
 def is_iri(text: str) -> bool:
     """Absolute, and without the characters that would end it inside `<` and `>`."""
-    return ":" in text and not any(mark in '<>"{}|\\^`' or mark <= " " for mark in text)
+    if ":" not in text or any(mark in '<>"{}|\\^`' or mark <= " " for mark in text):
+        return False
+    try:
+        ox.NamedNode(text)  # stores refuse others
+    except ValueError:
+        return False
+    return True
 
 
 def labels(quads: QuadStore, iris: Iterable[str]) -> dict[str, str]:

@@ -18,6 +18,7 @@ from quadloom.model.event import EventKind
 from quadloom.model.service import InstanceLoad, ServiceAnswer, ServiceRequest
 from quadloom.process import threads
 from quadloom.process.channel import Channel, ChannelClosed, ChildProcess, ProcessHeartbeat, attach, start
+from quadloom.process.restarts import Restarts
 from quadloom.settings import Settings
 from quadloom.workers.services.balance import ServiceCall
 from quadloom.workers.services.client import ServiceClient
@@ -69,6 +70,7 @@ class ServiceProcess:
         self._in_hand: dict[int, _InHand] = {}
         self._orders: queue.SimpleQueue[ServiceOrder | None] = queue.SimpleQueue()
         self._closing = False
+        self._restarts = Restarts("services")
         self._spent_cpu = 0.0
         self.loads: tuple[InstanceLoad, ...] = ()
         self._child = self._start()
@@ -115,9 +117,15 @@ class ServiceProcess:
                 continue  # the receiver sees the death too, and sends again what was in hand
 
     def _receive(self, child: ChildProcess) -> None:
+        ready = False
         try:
             while True:
                 message = child.channel.receive(ServiceMessage)
+                if not ready:
+                    ready = True
+                    self._restarts.ready()
+                if message.answers:
+                    self._restarts.worked()
                 if message.loads:
                     self.loads = message.loads
                 for text in message.notices:
@@ -126,7 +134,7 @@ class ServiceProcess:
                     self._end(key, answer)
         except ChannelClosed:
             if not self._closing:
-                self._replace(child)
+                self._replace(child, ready)
 
     def _end(self, key: int, answer: ServiceAnswer) -> None:
         with self._lock:
@@ -134,12 +142,22 @@ class ServiceProcess:
         if known is not None:
             self._answered(key, answer)
 
-    def _replace(self, dead: ChildProcess) -> None:
-        with self._lock:
-            self._spent_cpu += dead.cpu_seconds()
-            dead.close()
-            self._child = self._start()
-            lost = list(self._in_hand.values())
+    def _replace(self, dead: ChildProcess, ready: bool) -> None:
+        self._spent_cpu += dead.cpu_seconds()
+        cause, started = dead.wait().describe(0.0, 0), False
+        while not started:
+            time.sleep(self._restarts.died(was_ready=ready, cause=cause))
+            with self._lock:
+                if self._closing:
+                    return
+                try:
+                    self._child = self._start()
+                except (ChannelClosed, OSError) as error:
+                    ready, cause = False, f"did not start: {error}"
+                else:
+                    started = True
+        dead.close()
+        lost = list(self._in_hand.values())
         self._notice("worker-killed", "the services process died and was started again")
         for call in lost:
             call.lives -= 1
@@ -154,6 +172,7 @@ def main() -> None:
     channel = attach(kill_all)
     notices: list[str] = []
     client = ServiceClient(channel.receive(Settings), notices.append)
+    channel.send(ServiceMessage())  # ready
     orders: queue.SimpleQueue[ServiceOrder] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(channel, orders, client), daemon=True).start()
     reported = 0.0

@@ -1,0 +1,22 @@
+"""What commands with bulk work share: their runner, from `--workers` and `--ray`."""
+
+from __future__ import annotations
+
+import os
+
+from quadloom.cli.session import Session
+from quadloom.maintenance.bulk import Runner, in_processes
+
+
+def runner_of(s: Session, workers: int, ray: str | None) -> Runner:
+    """What does bulk work: processes of this machine, 0 = one per core, or a Ray cluster."""
+    if ray is None:
+        return in_processes(workers or s.settings.crawl.workers or os.cpu_count() or 1)
+    from quadloom.cluster.ray_tasks import on_ray_tasks
+
+    return on_ray_tasks(ray, s.settings)
+
+
+def runner_if_asked(s: Session, workers: int, ray: str | None) -> Runner | None:
+    """The same for commands that do without: None = one process, this one."""
+    return None if ray is None and workers == 1 else runner_of(s, workers, ray)

@@ -106,6 +106,8 @@ class LeaseManager:
                     continue
                 visits.append(self._hand_out(host, url, now, duration))
             self.hosts.place(host)
+        if quota is not None:
+            quota.passed_over = len(skipped)
         for host in skipped:
             if host.id in self.hosts.guests and host.leased == 0:
                 self._unload(host)

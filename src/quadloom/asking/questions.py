@@ -15,7 +15,7 @@ from quadloom.asking.changes.readable_changes import PropertyChange, StoredNames
 from quadloom.asking.entity import Entity, describe_entity
 from quadloom.asking.findings import LocatedDefect, findings
 from quadloom.asking.numbers import WarehouseNumbers, numbers_of
-from quadloom.asking.search import moment, search, search_request, several
+from quadloom.asking.search import LAST_MOMENT, moment, search, search_request, several
 from quadloom.asking.sparql.service import QueryResult, QueryService, Row
 from quadloom.asking.statistics import Statistics, Summary, stored_spelling, summary
 from quadloom.asking.things.table import ThingsCache, ThingTables
@@ -30,7 +30,6 @@ from quadloom.stores.stores import Stores
 if TYPE_CHECKING:
     from quadloom.asking.changes.versions import VersionDifference
 
-_FOREVER = 1e18
 
 
 class WarehouseQueries:
@@ -171,12 +170,12 @@ class WarehouseQueries:
         """A page's visits, newest first."""
         return history(self.catalog, url)
 
-    def graph_at(self, url: str, when: str | float = _FOREVER) -> Quads:
+    def graph_at(self, url: str, when: str | float = LAST_MOMENT) -> Quads:
         """A page's graph as of a time (unix seconds or ISO date); without one, as of its last visit."""
         found = history(self.catalog, url)
         return graph_after(self.archive, found.page, found.at(moment(when)), self.settings)
 
-    def changes(self, url: str, since: str | float, until: str | float = _FOREVER) -> VersionDifference:
+    def changes(self, url: str, since: str | float, until: str | float = LAST_MOMENT) -> VersionDifference:
         """What was added and removed between two times; its `reason` says if that cannot be known. Before its first
         visit a page stated nothing."""
         found = history(self.catalog, url)

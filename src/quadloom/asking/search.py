@@ -23,7 +23,7 @@ from quadloom.stores.search.snippets import snippet
 
 MARKS = ("\x02", "\x03")  # around words of a snippet that matched
 _FIRST_MOMENT = datetime.min.replace(tzinfo=UTC).timestamp()
-_LAST_MOMENT = datetime.max.replace(tzinfo=UTC).timestamp() - 1
+LAST_MOMENT = datetime.max.replace(tzinfo=UTC).timestamp() - 1
 
 
 def search_request(
@@ -125,7 +125,7 @@ def moment(value: str | float, now: float | None = None) -> float:
     if not value:
         return 0.0
     at = _unix_time(value, time.time() if now is None else now)
-    if not _FIRST_MOMENT <= at <= _LAST_MOMENT:  # also refuses what is not a number
+    if not _FIRST_MOMENT <= at <= LAST_MOMENT:  # also refuses what is not a number
         raise UsageError(f"not a date: {str(value)[:50]!r}", hint="write 2026-01-31, 2026-01-31T12:00:00Z or 7d")
     return at
 

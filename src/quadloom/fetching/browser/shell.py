@@ -12,7 +12,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 ENOUGH_TEXT = 400  # characters of visible text that make a page readable without scripts
 ENOUGH_LINKS = 10
-_LITTLE_TEXT = 60
+LITTLE_TEXT = 60
 _DATA_TYPES = ("json", "template", "importmap", "speculationrules", "text/x-", "text/html", "text/plain")
 _MOUNTS = (
     "#root, #app, #__next, #__nuxt, #___gatsby, #svelte, #react-root, #app-root, #main-app, #q-app,"
@@ -23,8 +23,9 @@ _ASKS_FOR_SCRIPTS = re.compile(r"java\s*script", re.IGNORECASE)
 _INVISIBLE = ["script", "style", "noscript", "template", "svg", "iframe", "object"]
 
 
-def why_shell(body: bytes) -> str:
-    """The reason to run the scripts of an HTML page, in a few words; empty if it says something without them."""
+def why_shell(body: bytes, *, little_text: int = LITTLE_TEXT) -> str:
+    """The reason to run the scripts of an HTML page, in a few words; empty if it says something without them.
+    `little_text`: fewer characters than this are as good as none."""
     tree = LexborHTMLParser(body)
     if tree.body is None or not any(_is_program(script) for script in tree.css("script")):
         return ""
@@ -40,7 +41,7 @@ def why_shell(body: bytes) -> str:
         return "an empty element waits for scripts"
     if asks:
         return "it has little text and asks for JavaScript"
-    return "it has scripts and no text" if len(text) < _LITTLE_TEXT else ""
+    return "it has scripts and no text" if len(text) < little_text else ""
 
 
 def _is_program(script: LexborNode) -> bool:

@@ -83,6 +83,7 @@ class SimulatedCrawl:
         self._web = web
         self._step = step
         self.database = SqliteDatabase.open(folder / "q.db", SCHEMA)
+        self.database.execute("PRAGMA synchronous=OFF")  # no crash is simulated, and a month has many commits
         self.catalog = SqliteCatalog(self.database)
         policy = msgspec.structs.replace(FrontierPolicy.from_settings(settings), delay=0.0, ip_delay=0.0, per_site=64)
         self.frontier = SqliteFrontier(self.database, policy, now=START, capacity=places)

@@ -48,8 +48,8 @@ class PhaseLoad(msgspec.Struct, frozen=True):
 
 
 class Balance(msgspec.Struct, frozen=True):
-    """`bottleneck`: a phase, or one of `services`, `memory`, `disk`, `bandwidth`, `network`, `store` and `politeness`;
-    empty if there are too few pages to say."""
+    """`bottleneck`: a phase, or one of `services`, `memory`, `disk`, `bandwidth`, `shares`, `network`, `store` and
+    `politeness`; empty if there are too few pages to say."""
 
     phases: tuple[PhaseLoad, ...] = ()
     bottleneck: str = ""
@@ -205,6 +205,8 @@ def _waiting(state: CrawlState, machine: _Machine) -> _Advice | None:
     texts = {
         "bandwidth": f"The crawl is held at freshness.bandwidth = {state.bandwidth:g} reads/s. This machine could do"
         f" about {machine.possible:.0f} pages/s.",
+        "shares": "The URLs that wait have a share of 0 in the bandwidth, and nothing else is due. To read them, change"
+        " freshness.discovery_share or freshness.suspect_share (`quadloom freshness`).",
         "memory": f"Bodies that wait for transform fill the memory for them, at {rate:.0f} pages/s. A smaller"
         " limits.body_bytes or more crawl.workers would help.",
         "disk": "Writing to the archive and the database takes most of the time. A faster disk, several of them"

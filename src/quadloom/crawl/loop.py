@@ -38,7 +38,7 @@ from quadloom.process.clock import StepWatch, described_step, unix_time, wall_ti
 from quadloom.refresh.pacing import BandwidthPacer
 from quadloom.refresh.reschedule import Rescheduler
 from quadloom.settings import Settings
-from quadloom.stores.protocols.frontier import Frontier
+from quadloom.stores.protocols.frontier import Frontier, Quota
 from quadloom.stores.transactions import retry_when_unavailable
 
 _BYTES_IN_FLIGHT = 64 << 20
@@ -303,7 +303,7 @@ class Crawl:
         visits: list[Visit] = []
         with self._losing_shards():
             visits = retry_when_unavailable(lambda: self._frontier.lease(room, self._clock(), quota=quota))
-        self._held_by = "" if len(visits) >= room else "bandwidth" if quota is not None and quota.is_short else "hosts"
+        self._held_by = "" if len(visits) >= room else _held_by(quota)
         taken = [visit for visit in visits if visit.fingerprint in self._leased]
         if taken:  # `take` has them already; when they are settled, the queue knows it
             self._frontier.release(taken, self._clock())
@@ -414,6 +414,13 @@ class Crawl:
 def _cpu_seconds() -> float:
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime + usage.ru_stime
+
+
+def _held_by(quota: Quota | None) -> HeldBy:
+    """Why a lease handed out less than there is room for."""
+    if quota is None:
+        return "hosts"
+    return "bandwidth" if quota.is_short else "shares" if quota.is_closed else "hosts"
 
 
 def _without_validators(visit: Visit) -> Visit:

@@ -90,9 +90,10 @@ class ProblemCounter:
         return sorted(found, key=lambda problem: -problem.visits)
 
 
-HeldBy = Literal["phases", "memory", "bandwidth", "hosts", "disk", "network", "store", ""]
-"""What keeps a crawl from sending more requests: pages that are in progress, their bytes, `freshness.bandwidth`, pauses
-between requests to a host, writing, the network, a store that is away. Empty: nothing, or nobody wants more."""
+HeldBy = Literal["phases", "memory", "bandwidth", "shares", "hosts", "disk", "network", "store", ""]
+"""What keeps a crawl from sending more requests: pages that are in progress, their bytes, `freshness.bandwidth`, a
+share of 0, pauses between requests to a host, writing, the network, a store that is away. Empty: nothing, or nobody
+wants more."""
 
 
 class Meter:

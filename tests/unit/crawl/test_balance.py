@@ -59,6 +59,7 @@ IDLE = CrawlState(
     ("waits", "named"),
     [
         ({"bandwidth": 0.9, "hosts": 0.1}, "freshness.bandwidth = 20 "),
+        ({"shares": 0.9, "hosts": 0.1}, "freshness.discovery_share"),
         ({"memory": 0.8}, "limits.body_bytes"),
         ({"disk": 0.6, "hosts": 0.3}, "stores.directories"),
         ({"network": 1.0}, "network"),

@@ -228,3 +228,12 @@ def test_no_page_is_read_early_if_its_host_is_behind(frontier: Frontier) -> None
     frontier.add([discovery(3, 3)], START)
     assert frontier.lease(10, START, quota=Quota()) == []
     assert [key for key, _, _ in frontier.soonest(10)] == [free.fingerprint]
+
+
+def test_a_quota_knows_that_urls_wait_for_a_share(tmp_path: Path) -> None:
+    queue = SqliteFrontier(SqliteDatabase.open(tmp_path / "f.db", SCHEMA), _POLICY, now=START)
+    queue.add([discovery(number, 3) for number in range(6)], START)
+    refreshes_only = Quota(refresh=5, shares=(1.0, 0.0, 0.0))
+    assert queue.lease(10, START, quota=refreshes_only) == [] and refreshes_only.is_closed
+    mixed = Quota(refresh=5, pages=5, suspects=5, shares=(0.4, 0.2, 0.4))
+    assert len(queue.lease(10, START, quota=mixed)) == 5 and not mixed.is_closed, "one more when the bandwidth allows"

@@ -115,7 +115,6 @@ def start(folder: Path, suspects: float, pages: float) -> SimulatedCrawl:
     [
         Shares(0.2, 0.2, 0.6),
         Shares(0.6, 0.1, 0.3),
-        Shares(0.0, 0.3, 0.7),
         Shares(0.7, 0.3, 0.0),
         Shares(0.3, 0.0, 0.7),
     ],

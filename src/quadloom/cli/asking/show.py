@@ -148,7 +148,7 @@ def _print_changes(s: Session, warehouse: Warehouse, url: str, since: str, until
             s.write(f"+ {line}")
     else:
         _print_readable(s, warehouse, found)
-    s.say(f"{len(found.added)} statements added, {len(found.removed)} removed")
+    s.say(f"statements: {len(found.added)} added, {len(found.removed)} removed")
 
 
 def _print_readable(s: Session, warehouse: Warehouse, found: VersionDifference) -> None:

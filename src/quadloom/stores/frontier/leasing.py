@@ -106,6 +106,8 @@ class LeaseManager:
                     continue
                 visits.append(self._hand_out(host, url, now, duration))
             self.hosts.place(host)
+        if quota is not None:
+            quota.passed_over = len(skipped)
         for host in skipped:
             if host.id in self.hosts.guests and host.leased == 0:
                 self._unload(host)
@@ -180,6 +182,7 @@ class LeaseManager:
     def _unload(self, host: HostState) -> None:
         """Drop a host without visits in progress; its clocks are durable."""
         self.hosts.drop(host)
+        self._unloaded_at = min(self._unloaded_at, host.free_at)
         if host.queued and (host.buffer[0][PRIORITY] <= 1 if host.buffer else host.may_have(VisitClass.REFRESH)):
             self._refreshes.add(host.id, host.free_at)
 
@@ -363,7 +366,6 @@ class LeaseManager:
             if (crowded or not host.queued or host.id in self.hosts.guests) and host.leased == 0:
                 self._clocks[host.id] = host.next_at
                 self._unload(host)
-                self._unloaded_at = min(self._unloaded_at, host.free_at)
             else:
                 self.hosts.place(host)
                 stay.append(host)

@@ -116,7 +116,7 @@ class Quota:
     belong to the next class that has a share.
     """
 
-    __slots__ = ("first_reads", "left_of", "requests", "shares")
+    __slots__ = ("first_reads", "left_of", "passed_over", "requests", "shares")
 
     def __init__(
         self,
@@ -130,6 +130,7 @@ class Quota:
         self.left_of = [refresh, suspects, pages]
         self.requests = requests  # handed out in addition, including those of earlier quotas not yet made up for
         self.first_reads = 0  # handed out
+        self.passed_over = 0  # hosts that could be asked, but have nothing that this quota allows
         self.shares = shares
 
     @property
@@ -152,6 +153,11 @@ class Quota:
     def is_short(self) -> bool:
         """Whether a class has used up all it was given. One without work holds what it has."""
         return any(share > 0.0 and left <= 0 for share, left in zip(self.shares, self.left_of, strict=True))
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether URLs wait for nothing but a share: their class has none."""
+        return self.passed_over > 0 and 0.0 in self.shares and not self.is_short
 
     def class_of(self, priority: int, known: bool) -> VisitClass:
         """The class from whose share a visit is taken."""

@@ -26,6 +26,8 @@ PAGES = (
     "/sparql",
     "/monitor",
     "/inspect",
+    "/findings",
+    "/findings/bad-price",
     "/sites",
     "/vocabularies",
     "/types",

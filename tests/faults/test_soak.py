@@ -1,7 +1,7 @@
 """A crawl without an end, for half an hour, while one request of a hundred fails and its processes are killed: memory,
 open files and threads stay flat.
 
-`QUADLOOM_SOAK_MINUTES=2` tries it: then the whole is shorter, the part that is not judged too.
+`QUADLOOM_SOAK_MINUTES=2` tries it. Within the first quarter of an hour caches still fill, so memory is only printed.
 """
 
 from __future__ import annotations
@@ -21,9 +21,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import pytest
 
 from faults.crawling import command, finish
+from quadloom.crawl.control import ask
+from quadloom.crawl.report import CrawlReport
+from quadloom.errors import QuadloomError
 
 MINUTES = float(os.environ.get("QUADLOOM_SOAK_MINUTES", "30"))
 WARM = min(5.0, MINUTES / 3)  # minutes that are not judged: caches fill, pages are read for the first time
@@ -108,23 +112,21 @@ def serving(site: FaultySite) -> Iterator[int]:
     try:
         yield server.sockets[0].getsockname()[1]
     finally:
+        server.close()
+        for task in asyncio.all_tasks(loop):
+            loop.call_soon_threadsafe(task.cancel)
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
-        server.close()
 
 
-def children(owner: int) -> list[int]:
-    """All processes below the owner, the oldest first."""
-    parents: dict[int, int] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
-    below, found = [owner], []
-    while below:
-        one = below.pop()
-        below += (new := [child for child, parent in parents.items() if parent == one])
-        found += new
-    return sorted(found)
+def children(warehouse: Path) -> list[int]:
+    """The processes that the crawl itself names: fetch and transform."""
+    try:
+        status = ask(warehouse, "status")
+    except QuadloomError:
+        return []  # it is busy
+    report = msgspec.convert(status, CrawlReport) if status is not None else None
+    return [beat.pid for beat in report.workers] if report is not None else []
 
 
 def megabytes(process: int) -> float:
@@ -135,13 +137,13 @@ def megabytes(process: int) -> float:
     return 0.0
 
 
-def sample(owner: int, began: float) -> Sample:
+def sample(owner: int, below: list[int], began: float) -> Sample:
     status = Path(f"/proc/{owner}/status").read_text()
     own = megabytes(owner)
     return Sample(
         (time.monotonic() - began) / 60,
         own,
-        own + sum(map(megabytes, children(owner))),
+        own + sum(map(megabytes, below)),
         len(os.listdir(f"/proc/{owner}/fd")),
         int(status.partition("Threads:")[2].split()[0]),
     )
@@ -184,13 +186,14 @@ def test_half_an_hour_of_faults(tmp_path: Path) -> None:
             while time.monotonic() < began + 60 * MINUTES:
                 time.sleep(SAMPLE_SECONDS)
                 assert process.poll() is None, (tmp_path / "stderr.txt").read_text()[-3000:]
-                if time.monotonic() - killed_at > KILL_SECONDS and (found := children(process.pid)[1:]):
-                    # Not the first, which is the template of the others.
+                found = children(tmp_path / "w")
+                if found:
+                    samples.append(sample(process.pid, found, began))
+                if found and time.monotonic() - killed_at > KILL_SECONDS:
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(chance.choice(found), signal.SIGKILL)
                         kills += 1
                     killed_at = time.monotonic()
-                samples.append(sample(process.pid, began))
             process.send_signal(signal.SIGINT)
             assert process.wait(timeout=120) == 130
         finally:
@@ -201,9 +204,11 @@ def test_half_an_hour_of_faults(tmp_path: Path) -> None:
     failed = sum(count for fault, count in site.faults.items() if fault)
     print(f"{site.requests} requests, {failed} faults, {kills} kills; per minute: {figures}")
     print(f"first judged: {judged[0]}\nlast: {judged[-1]}")
+    assert len(judged) > 60 * (MINUTES - WARM) / SAMPLE_SECONDS / 4 and all(one.all > one.owner for one in judged)
     assert site.requests > 60 * MINUTES * BANDWIDTH / 3 and failed > site.requests / 200
     assert kills >= 60 * MINUTES / KILL_SECONDS / 2
-    assert figures["owner"] < MOST_MB_PER_MINUTE and figures["all"] < MOST_MB_PER_MINUTE, figures
+    if MINUTES >= 15:
+        assert figures["owner"] < MOST_MB_PER_MINUTE and figures["all"] < MOST_MB_PER_MINUTE, figures
     assert abs(figures["files"]) < 0.5 and abs(figures["threads"]) < 0.5, figures
     verified = finish(tmp_path / "w", config, "verify", "--json")
     assert verified["ok"], verified

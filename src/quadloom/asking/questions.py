@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from quadloom.asking.changes.versions import VersionDifference
 
 
-
 class WarehouseQueries:
     """Nothing here writes. `close` ends the query processes, if any were started."""
 

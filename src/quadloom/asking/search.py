@@ -120,25 +120,27 @@ def why_nothing(index: TextIndex, request: SearchRequest) -> list[str]:
 
 
 def moment(value: str | float, now: float | None = None) -> float:
-    """Unix time of `2026-01-31`, `2026-01-31T12:00:00Z`, `7d` (so long ago) or a number; it is between the years 1 and
-    9999. Raises `UsageError`."""
+    """Unix time of `2026-01-31`, `2026-01-31T12:00:00Z`, `7d` (so long ago) or a number. A text must lie between the
+    years 1 and 9999. Raises `UsageError`."""
+    if isinstance(value, int | float):
+        return float(value)
     if not value:
         return 0.0
     at = _unix_time(value, time.time() if now is None else now)
     if not _FIRST_MOMENT <= at <= LAST_MOMENT:  # also refuses what is not a number
-        raise UsageError(f"not a date: {str(value)[:50]!r}", hint="write 2026-01-31, 2026-01-31T12:00:00Z or 7d")
+        raise UsageError(f"not a date: {value[:50]!r}", hint="write 2026-01-31, 2026-01-31T12:00:00Z or 7d")
     return at
 
 
-def _unix_time(value: str | float, now: float) -> float:
+def _unix_time(value: str, now: float) -> float:
     try:
         return float(value)
     except ValueError:
         pass
     try:
-        when = datetime.fromisoformat(str(value))
+        when = datetime.fromisoformat(value)
     except ValueError:
-        return _long_ago(str(value), now)
+        return _long_ago(value, now)
     try:
         return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
     except OverflowError:

@@ -347,8 +347,8 @@ class Vocabularies:
     def _is_odd(self, term: str) -> bool:
         """Whether there is something to say about a type: it is unknown or superseded, or its prefix is."""
         found = self.find(term[1:-1])
-        if found is None:
-            return not term.startswith("<http")
+        if found is None:  # a known name may have lost its namespace
+            return not term.startswith("<http") or "schema.org" in term or local_name(term) in self.schema.types
         table, name = found
         return name not in table.types or name in table.superseded
 

@@ -17,6 +17,7 @@ from quadloom.syntaxes.terms import RDF, XSD
 
 SCHEMA = "schema"
 _MAX_PROBLEMS = 200
+_GLUED = re.compile(r"<(https?://(?:www\.)?schema\.org)#?([A-Za-z]\w*)>\Z")
 _SCHEME = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]*):(?!//)")
 _MORE_PREFIXES = {
     "dct": "http://purl.org/dc/terms/",
@@ -104,7 +105,8 @@ class _Check:
     def _type(self, item: Item, term: str) -> None:
         found = self._tables.find(term[1:-1])
         if found is None:
-            self._prefix(item, term, None)
+            if not self._misplaced(item, term):
+                self._prefix(item, term, None)
             return
         table, name = found
         if name in table.types:
@@ -136,6 +138,34 @@ class _Check:
                 expected=" or ".join(near),
                 advice=f"write {' or '.join(near)}" if near else f"choose a type of {table.namespaces[0]}",
             )
+
+    def _misplaced(self, item: Item, term: str) -> bool:
+        """A type of schema.org that lost its namespace: by a vocab without the slash, or without any @context."""
+        name = local(term)
+        glued = _GLUED.match(term)
+        if glued is not None and glued[2] in self._schema.types:
+            message = f"{glued[1]} lacks its slash, so that {glued[2]} is no type of schema.org"
+            found, expected, advice = term[1:-1], f"https://schema.org/{glued[2]}", "write https://schema.org/"
+        elif item.syntax == "jsonld" and not item.stated and term == f"{self._folder}{name}>":
+            if name not in self._schema.types:
+                return False
+            message = f"{name} belongs to no vocabulary: @context is missing, and all properties are left out"
+            found, expected, advice = name, "@context", 'add "@context": "https://schema.org"'
+        else:
+            return False
+        self._add(
+            item,
+            "schema-namespace",
+            "warning",
+            message,
+            "type",
+            "",
+            term,
+            found=found,
+            expected=expected,
+            advice=advice,
+        )
+        return True
 
     def _unfitting(self, item: Item, one: tuple[str, str, str]) -> PropertyTerm | None:
         """A property that is not among those of the item's types: why; and its definition if a check goes on."""

@@ -153,6 +153,7 @@ def test_formats_can_be_read_by_other_programs() -> None:
     text = html_report(report, title="shop <x>", now=1e9)
     assert "shop &lt;x&gt;" in text
     assert "1 page at https://shop.example/products/1" in text
+    assert '<pre tabindex="0">' in text and "<pre>" not in text  # what scrolls can be reached with the keyboard
     assert "http" not in text.replace("https://shop.example", "").partition("<body>")[0]
 
 

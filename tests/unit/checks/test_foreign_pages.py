@@ -189,3 +189,20 @@ def test_mistakes_in_any_vocabulary_have_their_line() -> None:
         (21, "bad-date"),
         (22, "prefix-undeclared"),
     }
+
+
+LOST = {
+    '<div vocab="http://schema.org" typeof="Person">\n<b property="name">x</b></div>': (3, "http://schema.orgPerson"),
+    '<div vocab="https://www.schema.org" typeof="Person"></div>': (3, "https://www.schema.orgPerson"),
+    '<script type="application/ld+json">\n{"@type": "Person", "name": "x"}\n</script>': (4, "Person"),
+    '<script type="application/ld+json">\n{"@type": "Prson", "name": "x"}\n</script>': None,
+    '<script type="application/ld+json">{"@context": {"@vocab": "https://shop.example/things/"}, "@type": "Person", '
+    '"nick": "x"}</script>': None,
+    '<div vocab="http://schema.org.example/" typeof="Person"><b property="name">x</b></div>': None,
+}
+
+
+@pytest.mark.parametrize("body", LOST)
+def test_a_type_that_lost_its_namespace_is_reported(body: str) -> None:
+    found = [one for one in findings(f"<!doctype html>\n<title>T</title>\n{body}") if one.code == "schema-namespace"]
+    assert [(one.line, one.found) for one in found] == ([LOST[body]] if LOST[body] else [])

@@ -91,7 +91,9 @@ def test_findings_across_pages_are_listed(site: TestClient) -> None:
     assert (only["total"], only["pages"]) == (1, 1)
     assert only["findings"][0]["message"] == f"{MAKER} has different values of telephone on 2 pages"
     assert "id-conflict" in site.get("/findings.csv?code=id-conflict").text
-    assert "different values of telephone" in site.get("/findings", headers={"accept": "text/html"}).text
+    text = site.get("/findings", headers={"accept": "text/html"}).text
+    assert "different values of telephone" in text
+    assert '<pre tabindex="0">' in text and "<pre>" not in text  # what scrolls can be reached with the keyboard
 
 
 def test_all_counts_agree(site: TestClient, faulty: Path, tmp_path: Path) -> None:

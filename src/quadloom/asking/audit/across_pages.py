@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
@@ -26,6 +27,7 @@ ORDER BY ?s ?p LIMIT {most}"""
 _STATED = """SELECT ?s ?p (LANG(?o) AS ?language) (STR(?o) AS ?value) ?g
 WHERE {{ VALUES (?s ?p) {{ {pairs} }} GRAPH ?g {{ ?s ?p ?o }} FILTER(isLiteral(?o)) }}"""
 _PAIRS = 200  # in one query
+_IN_BRACKETS = re.compile(r'[^\x00-\x20<>"{}|^`\\]+\Z')  # an IRI of another store may be none
 _POINTED = """SELECT ?g ?s ?p ?o
 WHERE {{ VALUES ?p {{ {terms} }} GRAPH ?g {{ ?s ?p ?o }} FILTER(isIRI(?o)) }} LIMIT {most}"""
 _DEAD = frozenset((Outcome.GONE, Outcome.FAILED))
@@ -118,7 +120,7 @@ def _conflicts(quads: QuadStore) -> Iterator[_Conflict]:
     suspects = [
         (row["s"].value, row["p"].value) for row in _rows(quads, _SUSPECTS.format(terms=_terms(_FACTS), most=_MOST))
     ]
-    suspects = list(dict.fromkeys(suspects))
+    suspects = list(dict.fromkeys([one for one in suspects if _IN_BRACKETS.match(one[0])]))
     for start in range(0, len(suspects), _PAIRS):
         pairs = " ".join(f"(<{subject}> <{predicate}>)" for subject, predicate in suspects[start : start + _PAIRS])
         stated: dict[tuple[str, str, str], dict[str, set[str]]] = {}

@@ -34,6 +34,7 @@ article p{margin:.3rem 0}pre{overflow-x:auto;background:var(--paper);border:1px 
 border-radius:.4rem;margin:.4rem 0;font-size:.85rem}code,pre{font-family:ui-monospace,monospace}
 li{overflow-wrap:anywhere}a{color:var(--bar)}svg{max-width:100%;height:auto}svg text{fill:var(--quiet);font-size:12px}
 """
+_SCROLL = '<div class="scroll" tabindex="0">'  # with the keyboard, too
 _CLASS = {"error": "e", "warning": "w", "info": "i"}
 _WORD = {"error": "Error", "warning": "Warning", "info": "Remark"}
 
@@ -97,7 +98,7 @@ def _sites(report: AuditReport) -> str:
         for site in report.sites[:50]
     )
     head = _head("site", "", "score", "pages", "with data", "errors", "warnings", "new", "fixed")
-    return f'<h2>Sites</h2><div class="scroll"><table>{head}{rows}</table></div>'
+    return f"<h2>Sites</h2>{_SCROLL}<table>{head}{rows}</table></div>"
 
 
 def _types(report: AuditReport) -> str:
@@ -118,7 +119,7 @@ def _types(report: AuditReport) -> str:
         for name, (pages, items, errors, warnings, total) in sorted(merged.items(), key=lambda kind: -kind[1][0])[:25]
     )
     head = _head("type", "", "pages", "items", "errors", "warnings", "score")
-    return f'<h2>Coverage by type</h2><div class="scroll"><table>{head}{rows}</table></div>'
+    return f"<h2>Coverage by type</h2>{_SCROLL}<table>{head}{rows}</table></div>"
 
 
 def _features(report: AuditReport) -> str:
@@ -136,7 +137,7 @@ def _features(report: AuditReport) -> str:
         for name, (pages, eligible) in sorted(merged.items(), key=lambda one: -one[1][0])
     )
     head = _head("rich result", "", "eligible pages")
-    return f'<h2>Rich results</h2><div class="scroll"><table>{head}{rows}</table></div>'
+    return f"<h2>Rich results</h2>{_SCROLL}<table>{head}{rows}</table></div>"
 
 
 def _templates(report: AuditReport) -> str:
@@ -159,7 +160,7 @@ def _templates(report: AuditReport) -> str:
         for (site, template), (errors, warnings) in worst
     )
     head = _head("pages under", "", "errors", "warnings")
-    return f'<h2>Defects by template</h2><div class="scroll"><table>{head}{rows}</table></div>'
+    return f"<h2>Defects by template</h2>{_SCROLL}<table>{head}{rows}</table></div>"
 
 
 def _improved(report: AuditReport) -> str:
@@ -214,7 +215,7 @@ def _group(group: DefectGroup) -> str:
     source = ""
     if first is not None:
         caret = "\n" + " " * (first.caret - 1) + "^" if first.caret else ""
-        source = f"<pre>{escape(first.excerpt)}{caret}</pre>"
+        source = f'<pre tabindex="0">{escape(first.excerpt)}{caret}</pre>'
     meaning = f'<p class="quiet">{escape(known.text)}</p>' if known else ""
     new = f" · {group.new} new" if group.new else ""
     return (

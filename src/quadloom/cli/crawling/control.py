@@ -119,7 +119,8 @@ def refresh(*urls: str, site: str = "", older_than: str = "") -> None:
     if s.json:
         s.emit({"requested": answer})
     else:
-        when = "the running crawl reads them next" if is_running else "to read them now: `quadloom crawl`"
+        them = "it" if answer == 1 else "them"
+        when = f"the running crawl reads {them} next" if is_running else f"to read {them} now: `quadloom crawl`"
         s.say(f"{answer} {'page is' if answer == 1 else 'pages are'} due again" + (f"; {when}" if answer else ""))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 import tracemalloc
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import pytest
 
 from quadloom.errors import StoreError, WarehouseLocked
 from quadloom.model.quads import Quads
-from quadloom.stores.quads import oxigraph
+from quadloom.stores.quads import oxigraph, views
 from quadloom.stores.quads.oxigraph import OxigraphQuads
 
 G = "http://a.example/"
@@ -47,6 +49,32 @@ def test_a_reader_beside_the_writer_sees_what_is_committed(tmp_path: Path) -> No
     writer.replace(Quads.of(G, number("2")))
     assert reader.graph(G) == number("1")
     assert OxigraphQuads(tmp_path / "quads", read_only=True).graph(G) == number("2")
+
+
+def test_readers_of_the_same_state_share_a_view(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each view that is opened reads the whole log: four threads of a server need not do so four times."""
+    monkeypatch.setattr(views, "_SETTLED", -1.0)
+    writer = OxigraphQuads(tmp_path / "quads")
+    writer.replace(Quads.of(G, number("1")))
+    first, second = (OxigraphQuads(tmp_path / "quads", read_only=True) for _ in range(2))
+    assert first._store is second._store
+    writer.replace(Quads.of(G, number("2")))
+    third = OxigraphQuads(tmp_path / "quads", read_only=True)
+    assert third._store is not first._store and third.graph(G) == number("2")
+    first.close()
+    assert second.graph(G) == number("1"), "as long as somebody uses it"
+    second.close()
+    third.close()
+    assert tmp_path / "quads" not in views._views
+
+
+def test_a_view_made_in_the_moment_of_a_write_is_not_shared(tmp_path: Path) -> None:
+    """The next write may come within the same tick of the file system's clock."""
+    writer = OxigraphQuads(tmp_path / "quads")
+    writer.replace(Quads.of(G, number("1")))
+    os.utime(next((tmp_path / "quads").glob("*.log")), (time.time() + 3600, time.time() + 3600))
+    first, second = (OxigraphQuads(tmp_path / "quads", read_only=True) for _ in range(2))
+    assert first._store is not second._store
 
 
 def test_a_second_writer_is_refused(tmp_path: Path) -> None:

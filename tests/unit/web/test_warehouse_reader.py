@@ -37,6 +37,21 @@ def test_a_view_is_renewed_after_a_commit_and_only_then(reader: WarehouseReader)
         assert reader.ask(lambda warehouse: warehouse) not in (first, second)
 
 
+def test_while_one_thread_opens_a_view_the_others_answer_from_theirs(
+    reader: WarehouseReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = reader.ask(lambda warehouse: warehouse)
+    with Warehouse.open(reader.path, settings=Settings()) as writer:
+        writer.requests.remember_contact("somebody@example.org")
+        with reader._reopening:  # as if another thread was opening one
+            assert reader.ask(lambda warehouse: warehouse) is first
+            monkeypatch.setattr(warehouse_reader, "_OLDEST", 0.0)
+            waiting = reader._lane.pool.submit(reader._fresh)
+            with pytest.raises(TimeoutError):
+                waiting.result(timeout=0.2)
+        assert waiting.result() is not first, "an old view waits for its turn"
+
+
 def test_a_warehouse_that_was_replaced_is_opened(reader: WarehouseReader) -> None:
     assert reader.ask(lambda warehouse: len(warehouse.stores.text)) == 0
     shutil.rmtree(reader.path)

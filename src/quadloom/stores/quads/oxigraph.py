@@ -41,6 +41,7 @@ from quadloom.model.quads import Quads
 from quadloom.process.durable import make_folder, sync
 from quadloom.stores.protocols.quads import BULK_QUADS, Difference
 from quadloom.stores.quads.nquads import as_stored, lines_of, parse_term, text_of
+from quadloom.stores.quads.views import view_of
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -65,7 +66,8 @@ class OxigraphQuads:
         self._read_only = read_only
         self._count: int | None = None
         self._logged = 0  # quads that are in the log and perhaps in no file yet
-        self._opened: ox.Store | None = _open_view(path) if read_only else _open_store(path)
+        self._view = view_of(path, _open_view) if read_only else None
+        self._opened: ox.Store | None = self._view.store if self._view is not None else _open_store(path)
 
     @property
     def _store(self) -> ox.Store:
@@ -232,7 +234,7 @@ class OxigraphQuads:
         if self._opened is not None and not self._read_only:
             with suppress(*_ENGINE_ERRORS):  # what the log has is durable
                 self._opened.flush()
-        self._opened = None  # the engine closes its files, and drops its lock, with the last reference
+        self._opened = self._view = None  # the engine closes its files, and drops its lock, with the last reference
 
 
 def evaluate(store: ox.Store, sparql: str) -> bytes:

@@ -2,7 +2,9 @@
 
 A read-only SQLite connection belongs to one thread, and an Oxigraph view shows what was committed when it was opened.
 So each reading thread has a warehouse open, and reopens it if something was committed since and the view is older than
-`STALE` seconds: opening costs 20 ms, and what a crawl writes is visible within five seconds.
+`STALE` seconds. Opening costs 20 ms, and up to .2 s more while a crawl writes (`quadloom.stores.quads.views`). So one
+thread at a time does it; the others answer from the views that they have, and then share what it opened. What a crawl
+writes is visible within five seconds.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from quadloom.warehouse import Warehouse
 from quadloom.web.server.lanes import Lane
 
 STALE = 2.0
+_OLDEST = 3.5  # seconds after which a thread waits for its turn to reopen
 THREADS = 4
 QUEUE = 400
 MAX_WAIT = 3.0  # seconds
@@ -42,6 +45,7 @@ class WarehouseReader:
         self.path = path
         self.settings = settings
         self._view = _View()
+        self._reopening = threading.Lock()
         self._lane = Lane(name, threads=threads, queue=queue, max_wait=MAX_WAIT)
 
     async def run(self, work: Callable[[Warehouse], Answer]) -> Answer:
@@ -78,11 +82,18 @@ class WarehouseReader:
 
     def _fresh(self) -> Warehouse:
         view, now = self._view, time.monotonic()
-        if view.warehouse is not None:
-            if now - view.opened < STALE or view.warehouse.is_current():
-                return view.warehouse
+        if view.warehouse is not None and (now - view.opened < STALE or view.warehouse.is_current()):
+            return view.warehouse
+        must = view.warehouse is None or now - view.opened >= _OLDEST
+        if not self._reopening.acquire(blocking=must):
+            assert view.warehouse is not None
+            return view.warehouse
+        try:
             self._close_view()
-        view.warehouse, view.opened = Warehouse.read(self.path, settings=self.settings), now
+            opened = time.monotonic()  # before: what is committed while it opens may be missing
+            view.warehouse, view.opened = Warehouse.read(self.path, settings=self.settings), opened
+        finally:
+            self._reopening.release()
         return view.warehouse
 
     def _close_view(self) -> None:

@@ -170,6 +170,7 @@ def test_half_a_surrogate_pair_in_a_context_costs_no_document() -> None:
 @given(iri=VALUES, word=VALUES)
 @example(iri="http://a/[x]", word="a\ufffd")
 @example(iri="http://a/%zz", word="\\ud800")
+@example(iri="", word="\\ud800")
 @example(iri="http://a/#x#y", word="en-\ufdd0")
 @example(iri="http://[fe80::1%25eth0]/", word="[a:b]")
 @example(iri="http://a b/", word="\ue000")

@@ -7,7 +7,9 @@ import time
 
 import pytest
 
+from quadloom.asking.sparql.process import QueryProcess
 from quadloom.asking.sparql.service import QueryService
+from quadloom.asking.sparql.worker import QueryRefusal
 from quadloom.errors import QueryLimit, QueryRefused, QuerySyntaxError
 from quadloom.settings import LimitSettings
 from quadloom.stores.protocols.text import SearchAnswer, SearchRequest, TextDocument
@@ -226,3 +228,9 @@ def test_one_spelling_of_schema_org_is_asked_in_either(stores: Stores, query: st
         assert values(service, query) == [(A + "#x",)]
         text = 'SELECT ("<https://schema.org/x>" AS ?text) {}'
         assert values(service, text) == [("<https://schema.org/x>",)], "a text stays as it is"
+
+
+def test_a_process_that_ran_out_of_memory_answers_no_other_query(stores: Stores) -> None:
+    process = QueryProcess(stores.folder / "quads", 300 << 20)
+    assert isinstance(process._refusal(QueryRefusal(kind="memory", message="")), QueryLimit)
+    assert not process.alive

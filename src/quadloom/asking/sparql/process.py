@@ -127,6 +127,7 @@ class QueryProcess:
                 column=refused.column,
             )
         if refused.kind == "memory":
+            self.kill()  # what it holds may be too much for the next query, too
             return self._too_much_memory()
         return StoreError(
             f"the quads cannot be read: {refused.message}", hint="try again; `quadloom verify` checks them"

@@ -54,7 +54,7 @@ class _Object(NamedTuple):
 
 
 class MemberText(NamedTuple):
-    """A text in JSON-LD. `type`: of the object that has it, as it is written; empty if it has none."""
+    """A text in JSON-LD. `type`: the first of the object that has it, as it is written; empty if it has none."""
 
     type: str
     key: str
@@ -229,12 +229,13 @@ class _TracedPlaces:
 
     def texts(self, wanted: Callable[[str, str], bool]) -> Iterator[MemberText]:
         for entry in self._all:
-            kind = next((str(one.value.value) for one in entry[0].members if one.key == "@type"), "")
+            kinds = [part.value for one in entry[0].members if one.key == "@type" for part in _parts(one.value)]
+            kind = _whole(next((one for one in kinds if isinstance(one, str)), ""))
             for member in entry[0].members:
-                for part in member.value.parts or (member.value,):
+                for part in _parts(member.value):
                     if isinstance(part.value, str) and wanted(member.key, part.value):
                         place = self._place(entry, (part.start, part.end))
-                        yield MemberText(kind, member.key, part.value, place)
+                        yield MemberText(kind, _whole(member.key), _whole(part.value), place)
 
     def _part(self, stated: _Value, term: str) -> _Value | None:
         """The value, or the part of an array, that gave this term."""
@@ -407,3 +408,12 @@ class _Reader:
         if self._text[at] != end:
             raise ValueError("no end")
         return at
+
+
+def _parts(value: _Value) -> tuple[_Value, ...]:
+    return value.parts or (value,)
+
+
+def _whole(text: str) -> str:
+    """Without halves of surrogate pairs, which JSON can write and nothing else can."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

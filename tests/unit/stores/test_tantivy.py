@@ -11,6 +11,7 @@ import pytest
 
 from quadloom.errors import StoreError, WarehouseLocked
 from quadloom.stores.protocols.text import SearchRequest, TextDocument
+from quadloom.stores.search.synonyms import Synonyms
 from quadloom.stores.text.tantivy import TantivyText
 
 
@@ -23,6 +24,21 @@ def test_a_reader_beside_the_writer_follows_its_commits(tmp_path: Path) -> None:
     assert reader.search(SearchRequest(text="words")).total == 1
     with pytest.raises(StoreError, match="reading only"):
         reader.put([TextDocument(id="x")])
+    writer.close()
+
+
+def test_readers_of_one_process_share_answers_until_the_next_commit(tmp_path: Path) -> None:
+    asked = SearchRequest(text="words")
+    writer = TantivyText(tmp_path)
+    writer.put([TextDocument(id="http://a.example/", title="Words")])
+    writer.commit()
+    first, second = (TantivyText(tmp_path, read_only=True) for _ in range(2))
+    answer = first.search(asked)
+    assert second.search(asked) is answer and second.search(SearchRequest(text="words", limit=1)) is not answer
+    assert TantivyText(tmp_path, read_only=True, synonyms=Synonyms({})).search(asked) is not answer
+    writer.put([TextDocument(id="http://b.example/", title="Words")])
+    writer.commit()
+    assert [reader.search(asked).total for reader in (second, first, writer)] == [2, 2, 2]
     writer.close()
 
 

@@ -30,10 +30,12 @@ _FACETS = {"types": "types", "vocabularies": "vocabularies", "sites": "site", "l
 _FACET_SIZE = 20
 _GATHERED_FACET_SIZE = 100  # asked of each of several indexes: the first 20 of all are among these, but for rare cases
 _MAX_NAMED = 100_000  # URLs kept, some 15 MB
+_MAX_ANSWERS = 256  # kept, some 3 MB
+_SHORT = 50  # hits of an answer that is kept
 
 
 class CommittedIndex:
-    """A searcher of one commit, and a cache of its documents' URLs.
+    """A searcher of one commit, with caches of its documents' URLs and of its last answers. Any thread may use it.
 
     `ql:matches` needs the URLs of a thousand hits and nothing else. Each costs 14 µs, because the whole document is
     read; common words share most of their hits, so the second question finds them here. An address belongs to one
@@ -47,6 +49,17 @@ class CommittedIndex:
         self.vocabulary = TantivyVocabulary(self.searcher, tuple(weights))
         self.mark = mark  # taken before the searcher, so a commit in between is noticed at the next question
         self._urls: dict[tuple[int, int], str] = {}
+        self._answers: dict[tuple[SearchRequest, Synonyms], SearchAnswer] = {}
+
+    def known_answer(self, request: SearchRequest, synonyms: Synonyms) -> SearchAnswer | None:
+        """What the same question was answered before: people ask the same words, and a page and its data ask twice."""
+        return self._answers.get((request, synonyms))
+
+    def remember(self, request: SearchRequest, synonyms: Synonyms, found: SearchAnswer) -> None:
+        if request.limit <= _SHORT and not request.explain:
+            if len(self._answers) >= _MAX_ANSWERS:
+                self._answers = {}
+            self._answers[request, synonyms] = found
 
     def hit(self, score: float, address: tantivy.DocAddress) -> Hit:
         key = (address.segment_ord, address.doc)

@@ -9,9 +9,11 @@ A killed process leaves the last commit; the lock goes with the process.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 import tantivy
 from tantivy import Query
@@ -26,6 +28,10 @@ from quadloom.stores.text.documents import is_outdated, new_schema, to_tantivy, 
 
 _HEAP = 64 << 20
 SMALLEST_HEAP = 15 << 20  # the engine accepts no less
+
+
+_sharing = threading.Lock()
+_commits: WeakValueDictionary[Path, CommittedIndex] = WeakValueDictionary()  # those of readers
 
 
 class TantivyText:
@@ -103,7 +109,12 @@ class TantivyText:
 
     def search(self, request: SearchRequest) -> SearchAnswer:
         with translated(self._path):
-            return answer((self.committed(),), request, self._synonyms)
+            committed = self.committed()
+            known = committed.known_answer(request, self._synonyms)
+            if known is None:
+                known = answer((committed,), request, self._synonyms)
+                committed.remember(request, self._synonyms, known)
+            return known
 
     def words(self, prefix: str, limit: int) -> list[tuple[str, int]]:
         with translated(self._path):
@@ -116,11 +127,22 @@ class TantivyText:
         """The last commit, for a search."""
         mark = _commit_mark(self._path) if self._read_only else (self._commits,)
         committed = self._committed
-        if committed is None or committed.mark != mark:
-            if self._read_only:  # not before each question: it costs .1 ms even if nothing is new
-                self._index.reload()
-            committed = self._committed = CommittedIndex(self._index, mark, self._weights)
+        if committed is None or committed.mark != mark:  # not for each question: to reload costs .1 ms
+            commit = self._shared_commit if self._read_only else self._own_commit
+            committed = self._committed = commit(mark)
         return committed
+
+    def _own_commit(self, mark: tuple[int, ...]) -> CommittedIndex:
+        return CommittedIndex(self._index, mark, self._weights)
+
+    def _shared_commit(self, mark: tuple[int, ...]) -> CommittedIndex:
+        """The last commit as all threads of this process see it, with what their questions have found out."""
+        with _sharing:
+            known = _commits.get(self._path)
+            if known is None or known.mark != mark:
+                self._index.reload()
+                known = _commits[self._path] = CommittedIndex(self._index, mark, self._weights)
+            return known
 
     def ids(self) -> Iterator[str]:
         with translated(self._path):

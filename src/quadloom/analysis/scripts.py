@@ -87,7 +87,7 @@ def splittable(text: str) -> str:
     """`text` for the tokenizer; the same object if nothing needs to be done."""
     if text.isascii():
         return text
-    if _native is not None:  # in one pass what follows does in several, for what most texts are
+    if _native is not None:  # one pass instead of several; it leaves rare texts to its twin
         new = _native(text, _SPARSE, _rewritten_line)
         if new is not None:
             return new

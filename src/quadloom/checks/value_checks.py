@@ -139,7 +139,7 @@ class ValueCheck:
         return bool(known.members) and text.rpartition("/")[2] in known.members
 
     def _remark(self, item: Item, one: tuple[str, str, str], known: PropertyTerm) -> None:
-        """A text where a thing would say more. The address of a thing is as good as the thing."""
+        """A text in place of a thing, which would say more. The address of a thing is as good as the thing."""
         if one[1].startswith(('"http://', '"https://')):
             return
         if self._remarked is not None:

@@ -24,7 +24,7 @@ class VisiblePage:
     """The text that a page shows, without its scripts and styles.
 
     Words are searched in the text without blanks between elements, where `w<b>or</b>d` is one word; numbers in the text
-    with them, where two cells of a table are two numbers. Both are read when they are needed. Words are searched as
+    with them, since two cells of a table are two numbers. Both are read when they are needed. Words are searched as
     bytes in lower case as far as they are ASCII: to fold the case of all characters of a page costs more than to read
     its data. A page with hardly any text is made by scripts, or has nothing but data: it counts as showing everything.
     """

@@ -31,7 +31,7 @@ SMALLEST_HEAP = 15 << 20  # the engine accepts no less
 
 
 _sharing = threading.Lock()
-_commits: WeakValueDictionary[Path, CommittedIndex] = WeakValueDictionary()  # those of readers
+_shared_commits: WeakValueDictionary[Path, CommittedIndex] = WeakValueDictionary()  # those of readers
 
 
 class TantivyText:
@@ -138,10 +138,10 @@ class TantivyText:
     def _shared_commit(self, mark: tuple[int, ...]) -> CommittedIndex:
         """The last commit as all threads of this process see it, with what their questions have found out."""
         with _sharing:
-            known = _commits.get(self._path)
+            known = _shared_commits.get(self._path)
             if known is None or known.mark != mark:
                 self._index.reload()
-                known = _commits[self._path] = CommittedIndex(self._index, mark, self._weights)
+                known = _shared_commits[self._path] = CommittedIndex(self._index, mark, self._weights)
             return known
 
     def ids(self) -> Iterator[str]:

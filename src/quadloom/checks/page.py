@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from quadloom.checks.consistency import consistency_problems
 from quadloom.checks.dropped import name_dropped_addresses
+from quadloom.checks.ignored import ignored_markup
 from quadloom.checks.items import Items, Problem
 from quadloom.checks.locating import located, unlocated
 from quadloom.checks.profiles import Profile, profiles
@@ -58,8 +59,10 @@ def check_page(
             if part:
                 slices.append((syntax, part))
         start += count
+    ignored = ignored_markup(context, blanks, [syntax for syntax, _ in counts])
+    ignored = [one for one in ignored if one.code not in wanted.ignore]
     if not slices:
-        return NOTHING
+        return PageChecks(ignored, PageAudit()) if ignored else NOTHING
     items = Items(slices)
     all_remarks = wanted.places == "all"
     problems, marked = vocabulary_problems(items, tables, context.base, all_remarks=all_remarks)
@@ -73,7 +76,7 @@ def check_page(
     problems += consistency_problems(context, items, marked)
     audit = PageAudit(_types(items), tuple(sorted(features.items())))
     dropped = [one for one in name_dropped_addresses(context, blanks) if one.code not in wanted.ignore]
-    findings = [*_findings(context, items, problems, blanks), *dropped]
+    findings = [*_findings(context, items, problems, blanks), *dropped, *ignored]
     return PageChecks(findings, audit)
 
 

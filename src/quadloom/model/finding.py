@@ -102,7 +102,16 @@ _FAMILIES = (
     "shacl-",
     "id-",
 )
-_ONES = frozenset(("microdata-untyped", "checks-failed", "broken-data-link"))
+_ONES = frozenset(
+    (
+        "microdata-untyped",
+        "microdata-loose-property",
+        "jsonld-keyword",
+        "rdfa-no-vocabulary",
+        "checks-failed",
+        "broken-data-link",
+    )
+)
 
 
 def docs_of(code: str) -> str:

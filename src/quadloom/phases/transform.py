@@ -113,11 +113,10 @@ def transform(
     sink = context.sink
     triples = tuple(sink.triples)
     stated = [*triples, *[one[:3] for one in sink.named]] if sink.named else triples
-    checks = NOTHING
     from_data = stated[own:] if counts and counts[0][0] in OWN_WORDS else stated
     if from_data:
         _add_data_links(context, from_data)
-        checks = _checked(context, stated, counts, blanks)
+    checks = _checked(context, stated, counts, blanks)  # a page without data can have markup that is ignored
     for step in context.last_steps:  # after the checks, which look at the tree as it was parsed
         _guarded(context, Extractor("html", step))
     if not from_data and document.kind == "html" and settings.crawl.browser == "never":

@@ -68,7 +68,7 @@ class JsonldPlaces:
     def __init__(self, context: Context, blanks: int) -> None:
         self._context = context
         self._blanks = blanks
-        self._blocks = _blocks(context)
+        self._blocks = jsonld_blocks(context)
         self._only = _OnlyPlaces(context.utf8, self._blocks)
         self._traced: _TracedPlaces | None = None
 
@@ -255,7 +255,7 @@ class _TracedPlaces:
         return SourcePlace(start, start + len(text[span[0] : span[1]].encode("utf-8", "replace")))
 
 
-def _blocks(context: Context) -> list[tuple[int, int]]:
+def jsonld_blocks(context: Context) -> list[tuple[int, int]]:
     """Byte offsets of the page's JSON-LD: its scripts, or the whole document."""
     if context.document.kind not in ("html", "xhtml"):
         return [(0, len(context.utf8))]

@@ -1,0 +1,190 @@
+"""Markup that gives no statement at all, so that the other checks cannot see it.
+
+The rules of each syntax tell readers to ignore it without a word: a key of JSON-LD that only looks like a keyword, an
+`itemprop` outside of every item, a `typeof` without a vocabulary. Authors notice that nothing works, but not why.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator, Sequence
+
+from quadloom.checks.locating import excerpt_of
+from quadloom.model.finding import Finding
+from quadloom.syntaxes.html.elements import Elements
+from quadloom.syntaxes.html.start_tags import tags_of
+from quadloom.syntaxes.jsonld.places import jsonld_blocks
+from quadloom.syntaxes.jsonld.terms import KEYWORDS
+from quadloom.syntaxes.registry import Context
+
+_MOST = 20  # findings of one kind on one page
+_NAMED = 5  # properties that one message names
+_KEY = re.compile(rb'"(@[A-Za-z]+)"\s*:')
+_KNOWN = frozenset(keyword.encode() for keyword in KEYWORDS)
+_KEYWORDS_BY_LETTERS = {keyword.lower(): keyword for keyword in KEYWORDS}
+
+
+def ignored_markup(context: Context, syntaxes: Container[str], stated: Container[str]) -> list[Finding]:
+    """A finding for each piece of ignored markup. `syntaxes` are those that were read, `stated` those of them that gave
+    a statement. Pages without ignored markup pay some µs."""
+    found: list[Finding] = []
+    if context.document.kind == "jsonld":
+        return _unknown_keywords(context, [(0, len(context.utf8))])
+    if context.document.kind not in ("html", "xhtml"):
+        return found
+    if _has_jsonld(context, stated) and any(
+        _unknown_keys(context.utf8, *block) for block in _likely_blocks(context.utf8)
+    ):
+        found += _unknown_keywords(context, jsonld_blocks(context))
+    if context.all_elements.having(("itemprop", "typeof")):
+        if "microdata" in syntaxes:
+            found += _loose_properties(context)
+        if "rdfa" in syntaxes:
+            found += _types_without_vocabulary(context)
+    return found
+
+
+def _has_jsonld(context: Context, stated: Container[str]) -> bool:
+    return "jsonld" in stated or any(one.syntax == "jsonld" for one in context.findings)
+
+
+def _unknown_keywords(context: Context, blocks: list[tuple[int, int]]) -> list[Finding]:
+    keys = [key for block in blocks for key in _unknown_keys(context.utf8, *block)]
+    return [_unknown_keyword(context, key) for key in keys[:_MOST]]
+
+
+def _likely_blocks(source: bytes) -> Iterator[tuple[int, int]]:
+    """Where scripts of JSON-LD seem to be: quicker than to ask the tree, and perhaps also in a comment."""
+    at = source.find(b"ld+json")
+    while at >= 0:
+        end = source.find(b"</script", at)
+        yield at, end if end >= 0 else len(source)
+        at = source.find(b"ld+json", end) if end >= 0 else -1
+
+
+def _unknown_keys(source: bytes, start: int, end: int) -> list[re.Match[bytes]]:
+    # `find` is much quicker than the expression alone, which would try every quotation mark.
+    found = []
+    at = source.find(b'"@', start, end)
+    while at >= 0:
+        if (key := _KEY.match(source, at, end)) and key[1] not in _KNOWN:
+            found.append(key)
+        at = source.find(b'"@', at + 2, end)
+    return found
+
+
+def _unknown_keyword(context: Context, key: re.Match[bytes]) -> Finding:
+    written = key[1].decode()
+    meant = _KEYWORDS_BY_LETTERS.get(written.lower(), written[1:])
+    return _finding(
+        context,
+        "jsonld-keyword",
+        f"{written} is no keyword of JSON-LD: its value is ignored",
+        key.start(),
+        f'write "{meant}"',
+        "jsonld",
+        found=written,
+        expected=meant,
+    )
+
+
+def _loose_properties(context: Context) -> list[Finding]:
+    elements = context.all_elements
+    numbers = elements.having(("itemprop", "itemscope"))
+    values = elements.values(numbers, ("itemprop", "itemscope", "itemref"))
+    above = _holders(elements, numbers, [scope is not None for _, scope, _ in values])
+    loose = [at for at, (names, _, _) in enumerate(values) if (names or "").strip() and not above[at]]
+    wanted = {name for _, scope, names in values if scope is not None for name in (names or "").split()}
+    if loose and wanted:
+        loose = [at for at in loose if not _is_referred_to(elements, numbers[at], wanted)]
+    if not loose:
+        return []
+    names = list(dict.fromkeys(name for at in loose for name in (values[at][0] or "").split()))
+    listed = ", ".join(names[:_NAMED]) + (" …" if len(names) > _NAMED else "")
+    items = sum(values[at][1] is not None for at in loose)
+    lost = f", {items} of them whole items" if items else ""
+    how_many = "1 element with itemprop is" if len(loose) == 1 else f"{len(loose)} elements with itemprop are"
+    return [
+        _finding(
+            context,
+            "microdata-loose-property",
+            f"{how_many} outside of every item{lost}, and ignored: {listed}",
+            _tag_place(context, elements, numbers, numbers[loose[0]], ("itemprop", "itemscope")),
+            "put it inside an element with itemscope and itemtype, or name its id in the itemref of an item",
+            "microdata",
+            found=names[0],
+        )
+    ]
+
+
+def _is_referred_to(elements: Elements, number: int, wanted: Container[str]) -> bool:
+    """Whether an `itemref` names the element or one that holds it."""
+    while number >= 0:
+        if elements.attributes(number).get("id") in wanted:
+            return True
+        number = elements.parent(number)
+    return False
+
+
+def _types_without_vocabulary(context: Context) -> list[Finding]:
+    elements = context.all_elements
+    numbers = elements.having(("typeof", "vocab"))
+    values = elements.values(numbers, ("typeof", "vocab"))
+    above = _holders(elements, numbers, [bool((vocab or "").strip()) for _, vocab in values])
+    found: list[Finding] = []
+    for at, (types, vocab) in enumerate(values):
+        terms = [name for name in (types or "").split() if ":" not in name]
+        if terms and not above[at] and not (vocab or "").strip():
+            place = _tag_place(context, elements, numbers, numbers[at], ("typeof", "vocab"))
+            found.append(_without_vocabulary(context, terms[0], place))
+    return found[:_MOST]
+
+
+def _without_vocabulary(context: Context, term: str, place: int) -> Finding:
+    return _finding(
+        context,
+        "rdfa-no-vocabulary",
+        f'typeof="{term}" is ignored: the page does not say of which vocabulary it is',
+        place,
+        'add vocab="https://schema.org/" to the element or to one around it',
+        "rdfa",
+        found=term,
+        expected=f"schema:{term}, or vocab around it",
+    )
+
+
+def _holders(elements: Elements, numbers: Sequence[int], holds: Sequence[bool]) -> list[bool]:
+    """For each element whether one of those around it holds what is asked for."""
+    held: list[bool] = []
+    for nearest in elements.nesting(numbers):
+        held.append(nearest >= 0 and (holds[nearest] or held[nearest]))
+    return held
+
+
+def _tag_place(
+    context: Context, elements: Elements, numbers: list[int], number: int, attributes: tuple[str, ...]
+) -> int:
+    """Where the tag of an element begins in the source, -1 if that is not known."""
+    tag = tags_of(context.utf8, elements, numbers, frozenset(attributes)).get(number)
+    return tag.start if tag is not None else -1
+
+
+def _finding(
+    context: Context, code: str, message: str, place: int, advice: str, syntax: str, *, found: str, expected: str = ""
+) -> Finding:
+    line, column = context.positions.at(place) if place >= 0 else (0, 0)
+    excerpt, caret = excerpt_of(context.utf8, place) if place >= 0 else ("", 0)
+    return Finding(
+        code,
+        message[:300],
+        "warning",
+        "transform",
+        line,
+        column,
+        advice,
+        syntax,
+        found=found[:120],
+        expected=expected[:120],
+        excerpt=excerpt,
+        caret=caret,
+    )

@@ -263,6 +263,7 @@ def test_no_text_raises(index: TextIndex) -> None:
         ("مكتبة الإسكندرية", "مكتبه"),
         ("שָׁלוֹם עֲלֵיכֶם", "שלום"),
         ("樹木", "木"),
+        ("İSTANBUL Boğazı", "istanbul"),
     ],
 )
 def test_words_of_every_script(shelf: Shelf, document: str, question: str) -> None:

@@ -9,7 +9,8 @@ right for Latin and Cyrillic text, and twenty times as fast as anything in Pytho
 * Indic scripts are written with blanks, but the tokenizer takes some of their signs for punctuation. Such signs become
   letters of a script that is no longer in use (`readable` brings them back). The nukta is dropped: many do not type it.
 * Arabic loses short vowels, and letters that are written in several ways become one; Hebrew loses its points, and final
-  letters become ordinary ones; Greek loses its accents; Russian ё becomes е; native digits become 0-9.
+  letters become ordinary ones; Greek loses its accents; Russian ё becomes е, Turkish İ becomes I; native digits
+  become 0-9.
 * All of these, and text with combining marks or compatibility characters, are normalised (NFKC) first.
 
 Text that needs none of this is recognised by the first bytes of its UTF-8 characters (1 ns a byte) and left alone.
@@ -30,6 +31,7 @@ except ImportError:  # it was not built: there is no compiler
 # Bytes of ASCII, Latin up to U+02FF, general punctuation and continuation bytes: nothing to do for any of them.
 _PLAIN = bytes((*range(0xCC), 0xE2))
 _SOFT_HYPHEN = "\xad"
+_DOTTED_I = "İ"  # in lower case it would keep its dot as a mark of its own: who types istanbul would not find İstanbul
 _SPARSE = 10  # characters for one of another script: fewer, and the text is rewritten as a whole
 _COMPATIBILITY = b"\xcc\xcd\xe1\xef\xf0"  # may hold combining marks, compatibility or decomposed characters
 
@@ -87,6 +89,8 @@ def splittable(text: str) -> str:
     """`text` for the tokenizer; the same object if nothing needs to be done."""
     if text.isascii():
         return text
+    if _DOTTED_I in text:
+        text = text.replace(_DOTTED_I, "I")
     if _native is not None:  # one pass instead of several; it leaves rare texts to its twin
         new = _native(text, _SPARSE, _rewritten_line)
         if new is not None:
@@ -156,6 +160,7 @@ def is_gram(token: str) -> bool:
 
 def normalised(text: str) -> str:
     """Every rule of this module but n-grams: one form for letters that are written in several ways."""
+    text = text.replace(_DOTTED_I, "I")
     leads = special_bytes(text)
     return _folded(text, leads) if leads else text
 

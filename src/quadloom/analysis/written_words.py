@@ -35,7 +35,7 @@ class WrittenWord(NamedTuple):
 
 def words_of(text: str) -> list[str]:
     """The words of a text, without numbers and single letters; of Chinese, Japanese, Korean and the like, pairs."""
-    tokens = tokens_of(text.replace("İ", "I"))[:_MOST]  # lowering would keep its dot
+    tokens = tokens_of(text)[:_MOST]
     words = [token for token in tokens if len(token) > 1 and not token.isdigit()]
     return words or [token for token in tokens if is_gram(token)]  # a topic may be one character: 猫
 

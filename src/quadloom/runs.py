@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from quadloom.asking.sparql.service import QueryService
 from quadloom.crawl.requests import CrawlRequests
 from quadloom.crawl.scope import CrawlScope
 from quadloom.crawl.session import CrawlSession, RunningCrawl, page_ranker
@@ -28,7 +27,8 @@ from quadloom.settings.loading import with_limits
 from quadloom.stores.stores import Stores
 from quadloom.subscriptions.notify import ChangeNotifier
 
-if TYPE_CHECKING:  # a plain crawl needs none of the modules of topics and clusters
+if TYPE_CHECKING:  # a plain crawl needs none of the modules of topics, clusters and queries
+    from quadloom.asking.sparql.service import QueryService
     from quadloom.cluster.member import ClusterMember
     from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport
     from quadloom.topical.relevance import Judge, Topic

@@ -203,6 +203,8 @@ def run(arguments: Sequence[str]) -> int:
 def main() -> None:
     """The program. The collector of cycles rests while the command is imported, and is not asked to look through all
     modules again when the program ends: a sixth of what a short command costs."""
+    # Threads of numpy's algebra would wait for work in a loop, and our vectors are too short for a second one.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.disable()
     _import_command(sys.argv[1:])
     gc.freeze()

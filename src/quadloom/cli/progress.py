@@ -12,12 +12,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-from rich.live import Live
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from quadloom.cli.session import Session
 from quadloom.warehouse import Warehouse
+
+if TYPE_CHECKING:  # imported when something is shown
+    from rich.live import Live
+    from rich.text import Text
 
 _AFTER = 1.0  # seconds until the bar appears
 _EVERY = 0.2  # seconds between two looks
@@ -62,11 +64,15 @@ class Progress:
         if now - self._started < _AFTER:
             return
         if self._live is None:
+            from rich.live import Live
+
             self._live = Live(console=self._session.err, refresh_per_second=5, transient=True)
             self._live.start()
         self._live.update(self.line(done))
 
     def line(self, done: int) -> Text:
+        from rich.text import Text
+
         line = Text(self._verb, style="bold")
         if self._total:
             line.append_text(Text("  ").append_text(bar(done, self._total)))
@@ -97,6 +103,8 @@ def waiting(s: Session, text: str) -> Iterator[None]:
 
 def bar(done: int, total: int) -> Text:
     """A bar of fixed width, so that what follows it does not move."""
+    from rich.text import Text
+
     full = min(_BAR, _BAR * done // total) if total else 0
     return Text("━" * full, style="green").append("─" * (_BAR - full), style="bright_black")
 

@@ -13,15 +13,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import cached_property
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import msgspec
-from rich.console import Console
 
-from quadloom.cli.tables import fitted
 from quadloom.model.finding import named
 from quadloom.settings import Settings
 from quadloom.settings.loading import LoadedSettings, Tree, Value, load, warehouse_path
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 class Session:
@@ -43,11 +44,7 @@ class Session:
         self.json = json
         self.quiet = quiet
         self.verbose = verbose
-        # Without emoji: `:key:` in a title is printed as it is.
-        self.out = Console(no_color=not color or None, highlight=False, emoji=False, soft_wrap=not sys.stdout.isatty())
-        self.err = Console(
-            stderr=True, no_color=not color or None, highlight=False, emoji=False, soft_wrap=not sys.stderr.isatty()
-        )
+        self._color = color
         self._overrides: dict[str, Value] = {}
 
     def override(self, values: Mapping[str, Value | None]) -> None:
@@ -72,6 +69,23 @@ class Session:
     def settings(self) -> Settings:
         return self.loaded.settings
 
+    @cached_property
+    def out(self) -> Console:
+        return self._console(stderr=False)
+
+    @cached_property
+    def err(self) -> Console:
+        return self._console(stderr=True)
+
+    def _console(self, *, stderr: bool) -> Console:
+        from rich.console import Console  # .03 s, for which a command in a pipe need not wait
+
+        wraps = (sys.stderr if stderr else sys.stdout).isatty()
+        # Without emoji: `:key:` in a title is printed as it is.
+        return Console(
+            stderr=stderr, no_color=not self._color or None, highlight=False, emoji=False, soft_wrap=not wraps
+        )
+
     @property
     def is_terminal(self) -> bool:
         """Whether stdout is a terminal, not a file or another program."""
@@ -79,8 +93,12 @@ class Session:
 
     def say(self, text: str) -> None:
         """Print a message for people on stderr; nothing with --quiet."""
-        if not self.quiet:
+        if self.quiet:
+            return
+        if sys.stderr.isatty():
             self.err.print(harmless(text), markup=False)
+        else:
+            sys.stderr.write(harmless(text) + "\n")
 
     def say_at_once(self, text: str) -> None:
         """The same from a signal handler, which may interrupt another message: written directly to stderr."""
@@ -119,6 +137,8 @@ class Session:
             for row in rows:
                 self.write("\t".join(_cell(value) for value in row))
             return
+        from quadloom.cli.tables import fitted
+
         cells = [list(row) for row in rows]
         shown = [index for index in range(len(columns)) if not cells or any(row[index] != "" for row in cells)]
         numeric = [all(isinstance(row[index], int | float) or row[index] == "" for row in cells) for index in shown]

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from quadloom.asking.sparql.service import QueryService
 from quadloom.crawl.commands import CrawlCommands
 from quadloom.crawl.control import ControlRequest, ControlServer
 from quadloom.crawl.loop import Crawl
@@ -57,7 +56,8 @@ from quadloom.subscriptions.pages import subscribed_pages
 from quadloom.subscriptions.service import Subscriptions
 from quadloom.subscriptions.websub import HubSubscriptions
 
-if TYPE_CHECKING:  # few crawls have to do with topics and searches, and their modules are many
+if TYPE_CHECKING:  # few crawls have to do with queries, topics and searches, and their modules are many
+    from quadloom.asking.sparql.service import QueryService
     from quadloom.topical.polite_access import FetchedPage
     from quadloom.topical.site_search import SiteSearches
     from quadloom.topical.watched import TopicRounds

@@ -9,15 +9,12 @@ that page are lost, and the first such failure of each query is reported.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from quadloom.asking.sparql.checks import check, template
-from quadloom.asking.sparql.prefixes import PREFIXES
-from quadloom.asking.sparql.service import QueryService, Row
-from quadloom.asking.sparql.worker import QueryRequest
 from quadloom.errors import QueryError, QueryLimit, SettingsError, StoreError
 from quadloom.ingest.index.indexer import IndexJob
 from quadloom.model.link import Discovery, Link
@@ -29,6 +26,8 @@ from quadloom.settings.loading import check_strategy_names
 from quadloom.syntaxes.terms import iri
 
 if TYPE_CHECKING:
+    from quadloom.asking.sparql.service import QueryService, Row
+    from quadloom.asking.sparql.worker import QueryRequest
     from quadloom.phases.extract_queries import UserQuery
     from quadloom.stores.quads.sparql_client import SparqlServer, SparqlServers
 
@@ -66,18 +65,18 @@ class UserQueryRunner:
         notice: Callable[[str], None],
     ) -> None:
         self._settings = settings
+        self._store = store
         self._notice = notice
         self._warned: set[str] = set()
         check_strategy_names(settings.crawl.strategies)
         self.queries = _user_queries(settings.crawl.strategies)
-        self._service = QueryService(store or Path("."), settings.limits, processes=1)
         try:
             for query in self.queries:
                 if query.over == "index" and store is None:
                     raise SettingsError(f"{query.name}: `# over: index` needs a quad store", hint="use `# over: page`")
                 self._validate(query)
         except BaseException:
-            self._service.close()
+            self.close()
             raise
 
     def change(self, settings: Settings) -> None:
@@ -104,10 +103,20 @@ class UserQueryRunner:
         return tuple(found)
 
     def close(self) -> None:
-        self._service.close()
+        if "_service" in self.__dict__:
+            self._service.close()
+
+    @cached_property
+    def _service(self) -> QueryService:
+        """Imported when there is a query to ask, as there is in few crawls."""
+        from quadloom.asking.sparql.service import QueryService
+
+        return QueryService(self._store or Path("."), self._settings.limits, processes=1)
 
     def _validate(self, query: UserQuery) -> None:
         """Find mistakes when the crawl starts, not at the first page."""
+        from quadloom.asking.sparql.checks import check
+
         checked = check(query.text, self._settings.limits)
         if checked.form != "select":
             raise SettingsError(f"{query.name} is not a SELECT query", hint="select the variable ?target")
@@ -117,6 +126,10 @@ class UserQueryRunner:
             raise SettingsError(f"{query.name}: {error.message}", hint=error.hint) from None
 
     def _request(self, query: UserQuery, page: str, data: bytes | None) -> QueryRequest:
+        from quadloom.asking.sparql.checks import template
+        from quadloom.asking.sparql.prefixes import PREFIXES
+        from quadloom.asking.sparql.worker import QueryRequest
+
         limits = self._settings.limits
         text = f"<{page}>".join(template(query.text, "page"))
         return QueryRequest(

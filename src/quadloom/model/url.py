@@ -190,11 +190,11 @@ def host_matches(host: str, glob: str) -> bool:
 
 def _read() -> frozenset[str]:
     """All rules, those beyond ASCII in both spellings. The list is in lower case and in normal form C, so that the bare
-    Punycode of a label is its IDNA form."""
+    Punycode of a label is its IDNA form. Comments stay among them: they begin with a slash, as no host name does."""
     with open(PSLFILE, encoding="utf-8") as file:
-        lines = [line for line in file.read().split("\n") if line and line[0] != "/"]
-    rules = {line.partition(" ")[0] if " " in line else line for line in lines}
-    return frozenset(rules.union([".".join(map(_encoded, rule.split("."))) for rule in rules if not rule.isascii()]))
+        lines = file.read().split("\n")
+    foreign = [line for line in lines if not line.isascii() and not line.startswith("/")]
+    return frozenset([*lines, *(".".join(map(_encoded, rule.split("."))) for rule in foreign)])
 
 
 def _encoded(label: str) -> str:
@@ -205,7 +205,6 @@ def _encoded(label: str) -> str:
 
 
 _RULES = _read()
-_MOST_LABELS = 2 + max(rule.count(".") for rule in _RULES)  # one more: a wildcard's own label
 
 
 def registered_domain(name: str) -> str | None:
@@ -226,7 +225,7 @@ def registered_domain(name: str) -> str | None:
 
 def _public_labels(labels: list[str]) -> int:
     """How many labels the public suffix has; the longest rule decides."""
-    for length in range(min(len(labels), _MOST_LABELS), 0, -1):
+    for length in range(len(labels), 0, -1):
         tail = ".".join(labels[-length:])
         if f"!{tail}" in _RULES:
             return length - 1

@@ -4,6 +4,8 @@ The template is a process of its own, started as every child is: a clean interpr
 socket. So a fork of it copies no lock of another thread and no descriptor of a store, which is what makes a fork of the
 owner itself dangerous (decision 0018). It imports what its children need and does nothing else.
 
+A command that has not opened anything yet may be that process itself: `begin` forks it.
+
 `fork` starts a template if there is none. It ends with its owner, or after a minute without children; its own side is
 `quadloom.process.template_main`.
 """
@@ -19,7 +21,7 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 
@@ -86,9 +88,7 @@ class ForkedProcess:
     def _code(self, timeout: float | None) -> int | None:
         if self.returncode is not None or not self.pid:
             return self.returncode
-        ended = select.poll()
-        ended.register(self._handle, select.POLLIN)
-        if not ended.poll(None if timeout is None else timeout * 1000):
+        if not _has_ended(self._handle, timeout):
             return None
         with self._lock:
             if self.returncode is None:
@@ -116,9 +116,9 @@ class ForkedProcess:
 
 
 class _Template:
-    """The owner's end of a template process."""
+    """The owner's end of a template process. `launch` starts it with the descriptor of its socket."""
 
-    def __init__(self) -> None:
+    def __init__(self, launch: Callable[[int], subprocess.Popen[bytes] | _Twin]) -> None:
         self.path = tuple(sys.path)
         self.owner = os.getpid()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -126,13 +126,7 @@ class _Template:
         self._socket = ours
         before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))  # as for every child
         try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "quadloom.process.template_main", str(theirs.fileno())],
-                pass_fds=(theirs.fileno(),),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-            )
+            self._process = launch(theirs.fileno())
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             theirs.close()
@@ -158,6 +152,65 @@ class _Template:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+
+class _Twin:
+    """A template that is a fork of its owner, with the methods of `subprocess.Popen` that are used here."""
+
+    def __init__(self, control: int) -> None:
+        self.pid = os.fork()
+        if self.pid == 0:
+            _serve_as_template(control)
+        self._handle = os.pidfd_open(self.pid)
+        self._code: int | None = None
+        weakref.finalize(self, os.close, self._handle)
+
+    def poll(self) -> int | None:
+        if self._code is None and _has_ended(self._handle, 0.0):
+            self._code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self._code
+
+    def wait(self, timeout: float | None = None) -> int:
+        if not _has_ended(self._handle, timeout):
+            raise subprocess.TimeoutExpired(["template", str(self.pid)], timeout or 0.0)
+        code = self.poll()
+        assert code is not None, "it has ended"
+        return code
+
+    def kill(self) -> None:
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._handle, signal.SIGKILL)
+
+
+def _serve_as_template(control: int) -> None:
+    """The rest of the twin's life. It keeps what the owner has imported and nothing else. Never returns."""
+    try:
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1):
+            os.dup2(nothing, stream)
+        os.closerange(3, control)
+        os.closerange(control + 1, os.sysconf("SC_OPEN_MAX"))
+        from quadloom.process.template_main import serve
+
+        serve(control)
+    finally:
+        os._exit(1)
+
+
+def _new_interpreter(control: int) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "quadloom.process.template_main", str(control)],
+        pass_fds=(control,),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+    )
+
+
+def _has_ended(handle: int, timeout: float | None) -> bool:
+    ended = select.poll()
+    ended.register(handle, select.POLLIN)
+    return bool(ended.poll(None if timeout is None else timeout * 1000))
 
 
 _lock = threading.Lock()
@@ -187,6 +240,13 @@ def fork(
     return ForkedProcess(ours)
 
 
+def begin() -> None:
+    """Make the template a fork of this process, if it has a single thread. For a command that is about to start
+    children: it has imported half of what they need, and a new interpreter would do that again (.1 CPU-s)."""
+    if is_available() and _current is None and len(os.listdir("/proc/self/task")) == 1:
+        _replace(_Template(_Twin))
+
+
 def cpu_seconds() -> float:
     """What the template itself has used so far, for imports; its children count for themselves."""
     with _lock:
@@ -203,12 +263,17 @@ def close() -> None:
 
 
 def _order(order: ForkOrder, descriptors: Sequence[int]) -> None:
-    global _current
     with _lock:
         if _current is None or not _current.serves():
-            replaced, _current = _current, _Template()
-            if replaced is not None:
-                replaced.close()
-            else:
-                atexit.register(close)
+            _replace(_Template(_new_interpreter))
+        assert _current is not None, "it was replaced"
         _current.order(order, descriptors)
+
+
+def _replace(new: _Template) -> None:
+    global _current
+    replaced, _current = _current, new
+    if replaced is not None:
+        replaced.close()
+    else:
+        atexit.register(close)

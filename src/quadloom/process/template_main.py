@@ -114,11 +114,12 @@ def _become(order: ForkOrder, channel: int, stderr: int) -> None:
         os._exit(code)
 
 
-def main() -> None:
+def serve(control: int) -> None:
+    """Be the template at the other end of this socket. Never returns."""
     gc.disable()  # imports leave no garbage worth looking for
-    Template(socket.socket(fileno=int(sys.argv[1]))).serve()
+    Template(socket.socket(fileno=control)).serve()
     os._exit(0)  # nothing to save, and taking hundreds of modules apart is work
 
 
 if __name__ == "__main__":
-    main()
+    serve(int(sys.argv[1]))

@@ -8,12 +8,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
+from functools import cache
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from quadloom.asking.sparql.service import QueryService
 from quadloom.fetching.transport import ACCEPT_ANY, FetchRequest, Result
 from quadloom.ingest.inbox import Inbox
 from quadloom.model.event import EventKind
@@ -31,6 +31,7 @@ from quadloom.subscriptions.standing_queries import StandingQueries, failures, l
 from quadloom.subscriptions.websub import HubRequest, HubSubscriptions
 
 if TYPE_CHECKING:
+    from quadloom.asking.sparql.service import QueryService
     from quadloom.fetching.http.transport import CurlTransport
 
 _EVERY = 0.5  # seconds between two turns
@@ -95,12 +96,14 @@ class NotificationSender:
             return
         self._standing_queries = StandingQueries(self._ask, failures(self._catalog), self._notice)
         with closing(self._client()) as client:
-            self._turn(lambda action: action(), self._deliverer_on(self._outbox, client))
+            self._turn(lambda action: action(), lambda: self._deliverer_on(self._outbox, client))
 
     def _run(self) -> None:
         owned = _OwnerOutbox(self._inbox, self._outbox)
-        with closing(self._client()) as client, suppress(TimeoutError):  # the crawl has ended; `flush` does the rest
-            deliverer = self._deliverer_on(owned, client)
+        with ExitStack() as opened, suppress(TimeoutError):  # the crawl has ended; `flush` does the rest
+            # Made when there is something to send: most crawls have no subscription.
+            client = cache(lambda: opened.enter_context(closing(self._client())))
+            deliverer = cache(lambda: self._deliverer_on(owned, client()))
             while not self._stopping.wait(_EVERY):
                 if not self._is_leader():
                     continue
@@ -113,35 +116,37 @@ class NotificationSender:
         with suppress(TimeoutError):
             self._inbox.call(lambda: self._notice(f"sending notices has stopped: {type(error).__name__}: {error}"))
 
-    def _turn(self, run: RunInOwner, deliverer: WebhookDeliverer) -> None:
+    def _turn(self, run: RunInOwner, deliverer: Callable[[], WebhookDeliverer]) -> None:
         interests = self._notifier.interests
         if interests.queries:
             self._standing_queries.turn(interests.queries, self._catalog, self._outbox, self._indexed(), run, unix_time)
         if any(item.webhook for item in interests.subscriptions):
-            deliverer.turn(interests.subscriptions)
+            deliverer().turn(interests.subscriptions)
         if time.monotonic() >= self._trim_at:
             self._trim_at = time.monotonic() + _TRIM_EVERY
             run(self._trim)
 
-    def _ask_hubs(self, run: RunInOwner, client: CurlTransport) -> None:
+    def _ask_hubs(self, run: RunInOwner, client: Callable[[], CurlTransport]) -> None:
         due: list[HubRequest] = []
         run(lambda: due.extend(self._hubs.due(unix_time())))
+        if not due:
+            return
+        transport = client()
         answers: list[tuple[str, Result]] = []
 
         def send(request: HubRequest) -> None:
-            client.submit(_post(request), lambda result: answers.append((request.id, result)))
+            transport.submit(_post(request), lambda result: answers.append((request.id, result)))
 
         for request in due:
             send(request)
-        while client.in_flight:
-            client.step(1.0)
+        while transport.in_flight:
+            transport.step(1.0)
 
         def store() -> None:
             for id, result in answers:
                 self._hubs.answered(id, result, unix_time())
 
-        if answers:
-            run(store)
+        run(store)
 
     def _trim(self) -> None:
         trimmed = trim_notices(self._catalog, self._outbox, self._settings.subscriptions, unix_time())

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from quadloom.asking.sparql.service import QueryService
 from quadloom.errors import NothingFound, UsageError
 from quadloom.model.link import Discovery
 from quadloom.model.subscription import Subscription
@@ -26,6 +26,9 @@ from quadloom.stores.protocols.outbox import Delivery, Outbox
 from quadloom.subscriptions.deliver import key_of
 from quadloom.subscriptions.standing_queries import StandingQueryFailure, forget, parse
 from quadloom.syntaxes.terms import iri
+
+if TYPE_CHECKING:
+    from quadloom.asking.sparql.service import QueryService
 
 MOST = 10_000  # subscriptions of a warehouse
 NAMES = 10_000  # pages, sites and types of one subscription

@@ -6,7 +6,6 @@ import re
 
 import msgspec
 
-from quadloom.asking.sparql.checks import check
 from quadloom.errors import NothingFound, UsageError
 from quadloom.settings import LimitSettings
 from quadloom.stores.named_values import NamedValues
@@ -42,6 +41,8 @@ def checked_query(saved: SavedQuery, limits: LimitSettings) -> SavedQuery:
         raise UsageError(
             f"{saved.name[:80]!r} cannot be the name of a query", hint="up to 63 small letters, digits and hyphens"
         )
+    from quadloom.asking.sparql.checks import check  # a crawl without queries needs none of it
+
     check(saved.query, limits)
     return msgspec.structs.replace(
         saved, title=(saved.title or saved.name)[:_LONGEST], description=saved.description[:_LONGEST]

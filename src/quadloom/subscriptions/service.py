@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from quadloom.asking.sparql.service import QueryService
 from quadloom.model.notice import Notice
 from quadloom.model.subscription import Subscription
 from quadloom.process.clock import unix_time
@@ -14,6 +14,9 @@ from quadloom.subscriptions.notify import difference
 from quadloom.subscriptions.registry import add_subscription, checked, read_subscriptions, remove_subscription
 from quadloom.subscriptions.retention import TrimReport, trim_notices, trimmed_notices
 from quadloom.subscriptions.saved_queries import SavedQuery, checked_query, forget_query, save_query
+
+if TYPE_CHECKING:
+    from quadloom.asking.sparql.service import QueryService
 
 
 class Subscriptions:

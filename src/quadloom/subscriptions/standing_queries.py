@@ -12,13 +12,10 @@ recovery reports everything that changed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from quadloom.asking.sparql.checks import check
-from quadloom.asking.sparql.prefixes import PREFIXES
-from quadloom.asking.sparql.service import QueryService
-from quadloom.asking.sparql.worker import QueryRequest
 from quadloom.errors import QuadloomError, QueryLimit
 from quadloom.model.notice import Notice
 from quadloom.model.subscription import Subscription
@@ -26,6 +23,9 @@ from quadloom.settings import LimitSettings
 from quadloom.stores.named_values import NamedValues
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.outbox import Outbox
+
+if TYPE_CHECKING:  # few crawls have standing queries
+    from quadloom.asking.sparql.service import QueryService
 
 ROWS = 10_000  # of an answer; a truncated one could not be compared
 _NOTICE_ROWS = 1000  # rows in one notice
@@ -170,6 +170,8 @@ def difference_notice(id: str, before: Sequence[str], after: Sequence[str], now:
 def lines_of(service: QueryService, query: str, limits: LimitSettings) -> list[str]:
     """An answer as lines that can be compared: rows of a SELECT, the result of an ASK, statements of a graph. Raises
     `QueryError`."""
+    from quadloom.asking.sparql.checks import check
+
     form = check(query, limits).form
     bounded = msgspec.structs.replace(limits, query_rows=ROWS)
     with service.ask(query, format=_FORMATS[form], limits=bounded, client="standing", fresh=True) as answer:
@@ -186,6 +188,10 @@ def lines_of(service: QueryService, query: str, limits: LimitSettings) -> list[s
 def parse(service: QueryService, query: str, limits: LimitSettings) -> None:
     """Raises `QueryError` if no query process can answer it. The query runs on no data, in a child process: the parser
     is recursive, and deep nesting crashes it."""
+    from quadloom.asking.sparql.checks import check
+    from quadloom.asking.sparql.prefixes import PREFIXES
+    from quadloom.asking.sparql.worker import QueryRequest
+
     checked = check(query, limits)
     request = QueryRequest(
         query=checked.text,

@@ -148,6 +148,47 @@ def test_a_template_ends_with_its_owner() -> None:
     wait_for(lambda: not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z")
 
 
+OWNER = f"""
+import os, sys, threading
+from pathlib import Path
+import quadloom.cli.crawling.crawl
+from quadloom.process import template
+from quadloom.process.channel import start
+
+if "threads" in sys.argv:
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+read, write = os.pipe()
+template.begin()
+child = start({SAMPLE!r}, "hello", from_template=True)
+assert child.channel.receive(str) == "hello"
+child.channel.send(("open", 0))
+names = child.channel.receive(list[str])
+parent = Path(f"/proc/{{child.process.pid}}/stat").read_text().rpartition(")")[2].split()[1]
+is_fork = Path(f"/proc/{{parent}}/cmdline").read_text() == Path("/proc/self/cmdline").read_text()
+child.close()
+template.close()
+print(is_fork, names.count("socket"), sorted(set(names) & {{"pipe", "anon_inode"}}), Path(f"/proc/{{parent}}").exists())
+"""
+
+
+@pytest.mark.parametrize(("words", "is_fork"), [([], True), (["threads"], False)])
+def test_a_command_with_one_thread_is_its_own_template(words: list[str], is_fork: bool) -> None:
+    """Its imports are not repeated, nothing that it has open reaches a child, and the template is reaped. With a second
+    thread a fork could copy a lock that is held, so a new interpreter is the template."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", OWNER, *words],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    assert done.stdout == f"{is_fork} 1 [] False\n"
+
+
 def test_the_modules_of_a_crawl_start_no_thread_and_open_nothing_when_imported() -> None:
     """What makes a fork of them safe."""
     script = (
@@ -165,7 +206,8 @@ def test_the_owner_of_a_crawl_imports_no_parser() -> None:
     script = (
         "import sys\n"
         "import quadloom.cli.crawling.crawl, quadloom.runs\n"
-        "print(*sorted({'lxml', 'selectolax', 'quadloom.pipeline', 'quadloom.checks', 'quadloom.topical'}"
+        "print(*sorted({'lxml', 'selectolax', 'quadloom.pipeline', 'quadloom.checks', 'quadloom.topical',"
+        " 'pycurl', 'rich', 'quadloom.asking.sparql.service', 'urllib.request'}"
         " & set(sys.modules)))\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -26,6 +26,7 @@ from quadloom.ingest.link_queries import check_strategies
 from quadloom.maintenance.lost_database import refuse_lost_database
 from quadloom.model.phase import PHASES, PhaseName
 from quadloom.model.url import Url
+from quadloom.process import template
 from quadloom.settings import Settings, SiteSettings
 from quadloom.stores.backends import exists
 from quadloom.warehouse import Warehouse
@@ -128,6 +129,7 @@ def crawl(
     check_start(s, starts)
     chosen = chosen_phases(phases)
     settings = with_own_sites(s.settings, starts or s.settings.crawl.seeds) if own_site else s.settings
+    template.begin()
     with Warehouse.open(s.warehouse, settings=settings, phases=chosen) as warehouse:
         if "fetch" in chosen:
             require_contact(s, warehouse, starts)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
-
-from rich.live import Live
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from quadloom.cli.progress import bar, duration
 from quadloom.cli.session import Session
@@ -16,6 +14,10 @@ from quadloom.crawl.report import CrawlReport, VisitProblem
 from quadloom.model.outcome import READ_OUTCOMES
 from quadloom.model.url import Url
 from quadloom.stores.protocols.catalog import Catalog
+
+if TYPE_CHECKING:  # imported when something is shown
+    from rich.live import Live
+    from rich.text import Text
 
 _WORDS = {"running": "crawling", "paused": "paused", "stopping": "saving"}
 _STYLES = {"running": "bold green", "paused": "bold yellow", "stopping": "bold yellow"}
@@ -46,6 +48,9 @@ class ProgressDisplay:
 
     def __enter__(self) -> ProgressDisplay:
         if self._terminal and not self._session.quiet:
+            from rich.live import Live
+            from rich.text import Text
+
             self._live = Live(Text("starting …"), console=self._session.err, refresh_per_second=4, transient=True)
             self._live.start()
         return self
@@ -59,6 +64,8 @@ class ProgressDisplay:
         if self._session.quiet or now - self._shown < (0.25 if self._terminal else 10.0):
             return
         self._shown = now
+        from rich.text import Text
+
         lines = progress_lines(report_now())
         if self._live is not None:
             self._live.update(Text("\n").join(lines))
@@ -68,6 +75,8 @@ class ProgressDisplay:
 
 def progress_lines(report: CrawlReport) -> list[Text]:
     """Four lines that fit into 80 columns until the counts have seven digits. A paused crawl says so first."""
+    from rich.text import Text
+
     now = report.rates.get("fetch", 0.0)
     head = Text(_WORDS.get(report.state, report.state), style=_STYLES.get(report.state, ""))
     if report.limit:
@@ -87,6 +96,8 @@ def progress_lines(report: CrawlReport) -> list[Text]:
 
 def _counts(report: CrawlReport) -> Text:
     """Statements, then what went wrong in colour, then the hosts that were asked last, as far as they fit."""
+    from rich.text import Text
+
     line = Text(f"{report.quads:,} quads")
     for count, word, style in ((report.failed, "failed", "red"), (report.denied, "denied", "yellow")):
         line.append(" · ").append(f"{count:,} {word}", style=style if count else "")

@@ -11,7 +11,7 @@ from quadloom.model.finding import Finding
 from quadloom.model.outcome import ArchiveRef, FetchedVersion, Outcome, PageRow, Settlement
 from quadloom.model.phase import Owed
 from quadloom.model.visit import Visit
-from quadloom.stores.protocols.catalog import IndexedPage, VisitKey
+from quadloom.stores.protocols.catalog import IndexedPage, PageStanding, VisitKey
 
 
 def visit(number: int, host: str = "a.example", at: float = 1.0) -> Visit:
@@ -39,6 +39,26 @@ def test_a_page_comes_back_equal(state: State) -> None:
     assert state.catalog.page(v.fingerprint) == row
     assert state.catalog.page(12345) is None
     assert state.catalog.pages([v.fingerprint, 12345]) == {v.fingerprint: row}
+
+
+def test_a_standing_is_a_part_of_its_row(state: State) -> None:
+    rows = [
+        page_row(visit(1), Outcome.GONE, kind="html", text_digest=b"12", schedule=b"34"),
+        page_row(visit(2), Outcome.NEW, kind="redirect"),
+    ]
+    state.catalog.record([Settlement(visit(n + 1), row.outcome, row) for n, row in enumerate(rows)], 1.0)
+    known = state.catalog.standings([rows[0].fingerprint, rows[1].fingerprint, 12345])
+    assert known == {
+        row.fingerprint: PageStanding(
+            fingerprint=row.fingerprint,
+            outcome=row.outcome,
+            kind=row.kind,
+            text_digest=row.text_digest,
+            schedule=row.schedule,
+        )
+        for row in rows
+    }
+    assert state.catalog.standings([]) == {}
 
 
 def test_settlements_without_a_page_are_left_out(state: State) -> None:

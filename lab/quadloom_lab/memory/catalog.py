@@ -13,7 +13,14 @@ from msgspec.structs import replace
 from quadloom.model.outcome import ArchiveRef, PageRow, Settlement
 from quadloom.model.phase import Owed, waiting_states
 from quadloom.stores.catalog_rows import count_names, repointed, visit_row, visits_of, waiting_counts
-from quadloom.stores.protocols.catalog import FIRST_UNINDEXED, IndexedPage, UnindexedPlace, VisitKey, VisitRow
+from quadloom.stores.protocols.catalog import (
+    FIRST_UNINDEXED,
+    IndexedPage,
+    PageStanding,
+    UnindexedPlace,
+    VisitKey,
+    VisitRow,
+)
 from quadloom_lab.memory.frontier import MemoryFrontier
 
 
@@ -77,6 +84,13 @@ class MemoryCatalog:
 
     def pages(self, fingerprints: Sequence[int], *, lock: bool = False) -> dict[int, PageRow]:
         return {key: self._pages[key] for key in fingerprints if key in self._pages}
+
+    def standings(self, fingerprints: Sequence[int]) -> dict[int, PageStanding]:
+        names = PageStanding.__struct_fields__
+        return {
+            key: PageStanding(**{name: getattr(row, name) for name in names})
+            for key, row in self.pages(fingerprints).items()
+        }
 
     def scan(self, *, after: int = -(1 << 63), limit: int = 1000, host: str = "") -> list[PageRow]:
         keys = [key for key in sorted(self._pages) if key > after and host in ("", self._pages[key].host)]

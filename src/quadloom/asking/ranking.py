@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Protocol
 
 import msgspec
 from msgspec.structs import replace
 
 from quadloom.errors import UrlError
-from quadloom.model.outcome import Outcome, PageRow
+from quadloom.model.outcome import Outcome
 from quadloom.model.url import Url
 from quadloom.model.wire import decode
 from quadloom.scheduling.page_row import PageScheduleRow
+from quadloom.stores.protocols.catalog import PageStanding
 from quadloom.stores.protocols.text import Hit, ScorePart
 
 WINDOW = 40  # hits
@@ -39,32 +41,34 @@ class PageFact(msgspec.Struct, frozen=True):
     content: bytes = b""
 
 
-class PageRows(Protocol):
+class PageStandings(Protocol):
     """The part of `Catalog` that is needed here."""
 
-    def pages(self, fingerprints: Sequence[int]) -> dict[int, PageRow]: ...
+    def standings(self, fingerprints: Sequence[int]) -> dict[int, PageStanding]: ...
 
 
-def page_facts(catalog: PageRows | None, hits: Sequence[Hit]) -> dict[str, PageFact]:
+def page_facts(catalog: PageStandings | None, hits: Sequence[Hit]) -> dict[str, PageFact]:
     """By the hit's URL. A page that was reached by a redirect has a row under its own URL only if it was visited."""
     if catalog is None or not hits:
         return {}
-    fingerprints: dict[int, str] = {}
-    for hit in hits:
-        try:
-            fingerprints[Url.parse(hit.id).fingerprint] = hit.id
-        except UrlError:
-            continue
-    rows = catalog.pages(list(fingerprints))
+    urls = {number: hit.id for hit in hits if (number := _fingerprint(hit.id)) is not None}
     return {
-        fingerprints[fingerprint]: PageFact(
-            decode(row.schedule, PageScheduleRow).importance if row.schedule else 0.0,
-            row.outcome is Outcome.GONE,
-            row.text_digest,
-        )
-        for fingerprint, row in rows.items()
+        urls[number]: PageFact(_importance(row.schedule), row.outcome is Outcome.GONE, row.text_digest)
+        for number, row in catalog.standings(list(urls)).items()
         if row.kind != "redirect"
     }
+
+
+@lru_cache(maxsize=16_384)  # 15 µs for each of forty hits, and most pages are found again
+def _fingerprint(url: str) -> int | None:
+    try:
+        return Url.parse(url).fingerprint
+    except UrlError:
+        return None
+
+
+def _importance(schedule: bytes) -> float:
+    return decode(schedule, PageScheduleRow).importance if schedule else 0.0
 
 
 def ranked(hits: Sequence[Hit], facts: dict[str, PageFact], *, newest: bool) -> list[Hit]:
@@ -75,21 +79,26 @@ def ranked(hits: Sequence[Hit], facts: dict[str, PageFact], *, newest: bool) -> 
 
 
 def _scored(hit: Hit, fact: PageFact | None, now: float) -> Hit:
-    factors: list[ScorePart] = []
+    factors: list[tuple[str, float]] = []
     if fact is not None and fact.importance > 0.0:
         value = min(_MOST_IMPORTANCE, 1.0 + _IMPORTANCE * math.log2(1.0 + fact.importance))
-        factors.append(ScorePart(f"importance {fact.importance:.2f} of the mean", value, factor=True))
+        factors.append((f"importance {fact.importance:.2f} of the mean", value))
     if hit.kind in _FEEDS:
-        factors.append(ScorePart(f"a list of pages ({hit.kind})", _FEED, factor=True))
+        factors.append((f"a list of pages ({hit.kind})", _FEED))
     elif hit.kind and hit.kind not in _PAGES:
-        factors.append(ScorePart(f"a data file ({hit.kind})", _DATA, factor=True))
+        factors.append((f"a data file ({hit.kind})", _DATA))
     if now:
         age = max(0.0, now - hit.fetched_at)
-        factors.append(ScorePart("recent, as asked for", 1.0 + _NEW * 0.5 ** (age / _HALF_LIFE), factor=True))
-    words = hit.score - hit.tier * TIER
-    score = hit.tier * TIER + words * math.prod(part.value for part in factors)
-    explanation = (*hit.explanation, *factors) if hit.explanation else ()
-    return replace(hit, score=score, explanation=explanation, gone=fact is not None and fact.gone)
+        factors.append(("recent, as asked for", 1.0 + _NEW * 0.5 ** (age / _HALF_LIFE)))
+    score = hit.score - hit.tier * TIER
+    for _, value in factors:
+        score *= value
+    score += hit.tier * TIER
+    gone = fact is not None and fact.gone
+    if not hit.explanation:
+        return replace(hit, score=score, gone=gone)
+    explained = tuple(ScorePart(what, value, factor=True) for what, value in factors)
+    return replace(hit, score=score, explanation=(*hit.explanation, *explained), gone=gone)
 
 
 def folded(hits: Sequence[Hit], facts: dict[str, PageFact]) -> list[Hit]:

@@ -71,7 +71,6 @@ class FetchProcess:
         self._in_hand: dict[int, Visit] = {}
         self._crashing = CrashingVisits()
         self._restarts = Restarts("fetch")
-        self._closing = threading.Event()
         self._spent_cpu = 0.0
         self._child = self._start()
 
@@ -100,8 +99,8 @@ class FetchProcess:
         return ProcessHeartbeat("fetch", child.process.pid, child.resident_bytes(), child.cpu_seconds(), self.in_hand)
 
     def close(self) -> None:
+        self._restarts.close()
         with self._lock:
-            self._closing.set()
             self._spent_cpu = self.cpu_seconds()
             self._child.kill()
             self._child.channel.close()
@@ -137,7 +136,7 @@ class FetchProcess:
                     self._order(child, FetchOrder(tuple(more), {}, {}))
                 self._fetched(batch.fetched)
         except ChannelClosed:
-            if not self._closing.is_set():
+            if not self._restarts.is_closed:
                 self._replace(child, ready)
 
     def _replace(self, dead: ChildProcess, ready: bool) -> None:
@@ -147,23 +146,20 @@ class FetchProcess:
             guilty = self._crashing.died(list(self._in_hand.values())) if ready else []
             for visit in guilty:
                 del self._in_hand[visit.fingerprint]
-        lost: list[Visit] | None = None
-        while lost is None:
-            if self._closing.wait(self._restarts.died(was_ready=ready, cause=cause)):
-                return
-            with self._lock:
-                if self._closing.is_set():
-                    return
-                try:
-                    self._child = self._start()
-                except (ChannelClosed, OSError) as error:
-                    ready, cause = False, f"did not start: {error}"
-                else:
-                    lost = list(self._in_hand.values())  # with those that were sent to the dead child meanwhile
-                    self._in_hand.clear()
+        lost = self._restarts.start_again(self._start_another, was_ready=ready, cause=cause)
+        if lost is None:
+            return
         self._lost(lost)
         if guilty:
             self._fetched([_given_up(visit, cause) for visit in guilty])
+
+    def _start_another(self) -> list[Visit]:
+        """The visits that the dead child had in hand, with those that were sent to it meanwhile."""
+        with self._lock:
+            self._child = self._start()
+            lost = list(self._in_hand.values())
+            self._in_hand.clear()
+            return lost
 
 
 def _given_up(visit: Visit, cause: str) -> FetchResult:

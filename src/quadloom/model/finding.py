@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Literal
+from enum import Enum
+from functools import lru_cache
+from types import NoneType
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 from xxhash import xxh3_64_hexdigest
@@ -177,6 +180,9 @@ def fixed(
 
 def named(value: object, page: str = "") -> object:
     """The value with every finding as an object with named fields, for JSON. Other records stay as they are."""
+    kind: type = type(value)
+    if not _may_hold_findings(kind):
+        return value
     if isinstance(value, Finding):
         return reported(value, page)
     if isinstance(value, FixedFinding):
@@ -194,3 +200,26 @@ def named(value: object, page: str = "") -> object:
             names = zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True)
             return {shown: named(getattr(value, name), page) for name, shown in names}
     return value
+
+
+_LEAVES = (str, bytes, int, float, bool, NoneType, Ellipsis)
+_FINDINGS = (Finding, FixedFinding, PageAudit, msgspec.Struct)
+
+
+@lru_cache(maxsize=1024)
+def _may_hold_findings(kind: type) -> bool:
+    """By its declared fields. Most answers hold no finding, and to walk through one costs more than to encode it."""
+    return _declares_findings(kind, set())
+
+
+def _declares_findings(kind: object, seen: set[object]) -> bool:
+    """False only if it is certain. `seen`: types that are looked at already, since a record may hold its own kind."""
+    if kind in _LEAVES or kind in seen or get_origin(kind) is Literal:
+        return False
+    seen.add(kind)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return False
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and kind not in _FINDINGS:
+        return any(_declares_findings(field, seen) for field in get_type_hints(kind).values())
+    parts = get_args(kind)
+    return not parts or any(_declares_findings(part, seen) for part in parts)

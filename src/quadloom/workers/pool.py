@@ -101,7 +101,6 @@ class WorkerPool:
         self._generation = 0  # counts `forget_links`
         self._strategies: tuple[str, ...] | None = None  # others than those that the workers began with
         self._generation_sent: dict[str, int] = {}
-        self._closing = False
         self._noticed: set[str] = set()
         self._spent_cpu = 0.0  # of workers that have died
         self._restarts = Restarts("transform")
@@ -158,7 +157,7 @@ class WorkerPool:
         return self._asked.loads
 
     def close(self) -> None:
-        self._closing = True
+        self._restarts.close()
         with self._lock:
             self._spent_cpu = self.cpu_seconds()
             self._asked.close()
@@ -189,12 +188,12 @@ class WorkerPool:
 
     def _watch(self) -> None:
         checked = time.monotonic()
-        while not self._closing:
+        while not self._restarts.is_closed:
             for key, _ in self._selector.select(_TICK):
                 self._receive(key.data)
             # Not after every answer: reading a worker's memory took half as long as receiving its answer.
             late = time.monotonic() - checked
-            if not self._closing and late >= _TICK:
+            if not self._restarts.is_closed and late >= _TICK:
                 checked = time.monotonic()
                 self._check(late - _TICK if late > _LATE else 0.0)
 
@@ -202,7 +201,7 @@ class WorkerPool:
         try:
             messages = worker.child.channel.poll()
         except ChannelClosed:
-            if not self._closing:
+            if not self._restarts.is_closed:
                 limits = self._settings.limits
                 self._replace(worker, worker.child.wait().describe(limits.transform_seconds, limits.transform_bytes))
             return
@@ -222,7 +221,7 @@ class WorkerPool:
         with self._lock:
             task = worker.tasks.popleft()
             worker.head_time.begin(time.monotonic())
-        if self._closing:
+        if self._restarts.is_closed:
             return
         self._asked.add(task, wanted.requests)
         self._done(PoolChanged())
@@ -268,7 +267,8 @@ class WorkerPool:
         blamed = worker.tasks[0].number if worker.ready and worker.tasks else None
         if blamed is not None:
             self._restarts.worked()  # up to the page that ended it; any number of such pages may follow each other
-        self._start_again(worker, cause)
+        # If a pause is due, this thread receives nothing meanwhile.
+        self._restarts.start_again(lambda: self._start_another(worker), was_ready=worker.ready, cause=cause)
         for task in worker.tasks:  # with those that were sent to the dead worker meanwhile
             if task.number == blamed:
                 self._blame(task, cause)
@@ -276,21 +276,10 @@ class WorkerPool:
                 self._unsent.put(task)
         self._notice("worker-killed", f"{worker.name} {cause}")
 
-    def _start_again(self, dead: _Worker, cause: str) -> None:
-        """A worker that did nothing is replaced after a pause, in which this thread receives nothing."""
-        ready, started = dead.ready, False
-        while not started and not self._closing:
-            time.sleep(self._restarts.died(was_ready=ready, cause=cause))
-            with self._lock:
-                if self._closing:
-                    return
-                try:
-                    self._workers[self._workers.index(dead)] = self._start_worker(dead.name)
-                except (ChannelClosed, OSError) as error:
-                    ready, cause = False, f"did not start: {error}"
-                else:
-                    started = True
-                    self._generation_sent.pop(dead.name, None)
+    def _start_another(self, dead: _Worker) -> None:
+        with self._lock:
+            self._workers[self._workers.index(dead)] = self._start_worker(dead.name)
+            self._generation_sent.pop(dead.name, None)
 
     def _blame(self, task: WorkerTask, cause: str) -> None:
         self._blames.setdefault(task.number, []).append(cause)

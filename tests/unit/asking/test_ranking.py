@@ -12,9 +12,10 @@ from quadloom.asking.things.found import find_things
 from quadloom.model.outcome import Outcome, PageRow
 from quadloom.model.quads import Quads
 from quadloom.model.url import Url
-from quadloom.model.wire import encode
+from quadloom.model.wire import decode, encode
 from quadloom.scheduling.page_row import PageScheduleRow
 from quadloom.scheduling.planner import PageSchedule
+from quadloom.stores.protocols.catalog import PageStanding
 from quadloom.stores.protocols.text import Hit, TextDocument
 from quadloom.stores.quads.memory import MemoryQuads
 from quadloom_lab.memory.text import MemoryText
@@ -28,8 +29,9 @@ class Rows:
     def __init__(self, *rows: PageRow) -> None:
         self._rows = {row.fingerprint: row for row in rows}
 
-    def pages(self, fingerprints: Sequence[int]) -> dict[int, PageRow]:
-        return {number: self._rows[number] for number in fingerprints if number in self._rows}
+    def standings(self, fingerprints: Sequence[int]) -> dict[int, PageStanding]:
+        rows = {number: self._rows[number] for number in fingerprints if number in self._rows}
+        return {number: decode(encode(row), PageStanding) for number, row in rows.items()}
 
 
 def row(url: str, *, outcome: Outcome = Outcome.NEW, importance: float = 0.0, text: bytes = b"") -> PageRow:

@@ -7,6 +7,7 @@ https of schema.org are one vocabulary here; the http form stands for both.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from quadloom.asking.sparql.prefixes import PREFIXES, both_schemes, expand, shorten
 from quadloom.errors import UsageError
@@ -90,6 +91,7 @@ def sparql_path(path: PropertyPath, known: frozenset[str] = frozenset()) -> str:
     return "/".join(alternatives(step, known) for step in path)
 
 
+@lru_cache(maxsize=4096)  # a page of results shows a hundred, mostly the same ones
 def words(iri: str) -> str:
     """`http://schema.org/startDate` → `start date`; for people, so neither prefix nor humps."""
     tail = iri.rstrip("/#").replace("#", "/").rpartition("/")[2].rpartition(":")[2] or iri
@@ -97,6 +99,7 @@ def words(iri: str) -> str:
     return plain if plain.isupper() else plain.lower() or iri
 
 
+@lru_cache(maxsize=4096)
 def type_name(iri: str) -> str:
     """`http://schema.org/SportsEvent` → `Sports event`."""
     found = words(iri)

@@ -29,7 +29,14 @@ from quadloom.stores.catalog_rows import (
 from quadloom.stores.postgres.arrays import columns
 from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.postgres.schema import BEHIND
-from quadloom.stores.protocols.catalog import FIRST_UNINDEXED, IndexedPage, UnindexedPlace, VisitKey, VisitRow
+from quadloom.stores.protocols.catalog import (
+    FIRST_UNINDEXED,
+    IndexedPage,
+    PageStanding,
+    UnindexedPlace,
+    VisitKey,
+    VisitRow,
+)
 from quadloom.stores.shards import SHARDS, shard_of
 
 _PAGE = "record, indexed_quads, indexed_text, owed"
@@ -132,6 +139,12 @@ class PostgresCatalog:
         locking = " ORDER BY fingerprint FOR UPDATE" if lock else ""  # in one order, so that two workers never wait
         found = self._read(f"WHERE fingerprint = ANY(%s::bigint[]){locking}", (list(fingerprints),))
         return {page.fingerprint: page for page in found}
+
+    def standings(self, fingerprints: Sequence[int]) -> dict[int, PageStanding]:
+        query = "SELECT record FROM page WHERE fingerprint = ANY(%s::bigint[])"
+        found = self._database.execute(query, (list(fingerprints),))
+        rows = (decode(record, PageStanding) for (record,) in found)
+        return {row.fingerprint: row for row in rows}
 
     def scan(self, *, after: int = -(1 << 63), limit: int = 1000, host: str = "") -> list[PageRow]:
         if host:

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from quadloom.model.outcome import ArchiveRef, PageRow, Settlement
+from quadloom.model.outcome import ArchiveRef, Outcome, PageRow, Settlement
 from quadloom.model.phase import Owed
 
 
@@ -25,6 +25,16 @@ class VisitRow(msgspec.Struct, frozen=True, kw_only=True):
     body_bytes: int = 0
     quads: int = 0
     archive: ArchiveRef | None = None
+
+
+class PageStanding(msgspec.Struct, frozen=True, kw_only=True):
+    """The fields of a `PageRow` on which the order of search results depends, under their names there."""
+
+    fingerprint: int
+    outcome: Outcome = Outcome.NEW
+    kind: str = ""
+    text_digest: bytes = b""
+    schedule: bytes = b""
 
 
 class VisitKey(NamedTuple):
@@ -76,6 +86,10 @@ class Catalog(Protocol):
     def pages(self, fingerprints: Sequence[int], *, lock: bool = False) -> dict[int, PageRow]:
         """Rows of those that were read; the others are missing. `lock`: no other process changes them before the end
         of the enclosing transaction."""
+        ...
+
+    def standings(self, fingerprints: Sequence[int]) -> dict[int, PageStanding]:
+        """As `pages`, a third of the cost: a search reads forty rows and needs four fields of each."""
         ...
 
     def scan(self, *, after: int = -(1 << 63), limit: int = 1000, host: str = "") -> list[PageRow]:

@@ -27,7 +27,14 @@ from quadloom.stores.catalog_rows import (
     waiting_counts,
     written,
 )
-from quadloom.stores.protocols.catalog import FIRST_UNINDEXED, IndexedPage, UnindexedPlace, VisitKey, VisitRow
+from quadloom.stores.protocols.catalog import (
+    FIRST_UNINDEXED,
+    IndexedPage,
+    PageStanding,
+    UnindexedPlace,
+    VisitKey,
+    VisitRow,
+)
 from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.schema import BEHIND
 
@@ -102,6 +109,15 @@ class SqliteCatalog:
             part = fingerprints[start : start + _CHUNK]
             for page in self._read(f"WHERE fingerprint IN ({_marks(part)})", part):
                 found[page.fingerprint] = page
+        return found
+
+    def standings(self, fingerprints: Sequence[int]) -> dict[int, PageStanding]:
+        found: dict[int, PageStanding] = {}
+        for start in range(0, len(fingerprints), _CHUNK):
+            part = fingerprints[start : start + _CHUNK]
+            query = f"SELECT record FROM page WHERE fingerprint IN ({_marks(part)})"
+            rows = (decode(record, PageStanding) for (record,) in self._database.execute(query, part))
+            found |= {row.fingerprint: row for row in rows}
         return found
 
     def scan(self, *, after: int = -(1 << 63), limit: int = 1000, host: str = "") -> list[PageRow]:

@@ -52,8 +52,7 @@ class Renderer:
     def error(self, request: Request, error: ErrorBody, headers: dict[str, str]) -> Response:
         path = request.url.path
         if prefers_html(request.headers.get("accept", "")) and not path.endswith((".json", ".svg")):
-            names = {"error": error, "addresses": _ADDRESSES}
-            view = ViewResponse("error.html", names, status=error.status, headers=headers)
+            view = ViewResponse("error.html", {"error": error}, status=error.status, headers=headers)
             return self._page(request, view)
         return Response(error.encode(), error.status, media_type="application/json", headers=headers)
 
@@ -75,8 +74,8 @@ class Renderer:
 def json_response(
     data: msgspec.Struct | dict[str, object], *, status: int = 200, headers: dict[str, str] | None = None
 ) -> Response:
-    tree = msgspec.to_builtins(named(data), enc_hook=_plain, builtin_types=(bytes,))
-    body = msgspec.json.encode({"ok": True, **tree}, enc_hook=_plain)
+    body = msgspec.json.encode(named(data), enc_hook=_plain)
+    body = b'{"ok":true}' if body == b"{}" else b'{"ok":true,' + body[1:]
     return Response(body, status, media_type="application/json", headers=headers)
 
 
@@ -99,6 +98,7 @@ def _environment(site: SiteState) -> Environment:
     )
     environment.globals.update(
         menu=MENU,
+        addresses=_ADDRESSES,
         footer_menu=MORE,
         missing="" if site.static.has("yasgui.js") else _MISSING,
         version=__version__,
@@ -110,6 +110,9 @@ def _environment(site: SiteState) -> Environment:
         page_link=terms.page_link,
         query=_query,
         values_query=terms.values_query,
+        facet_link=filters.facet_link,
+        type_link=filters.type_link,
+        menu_links=filters.menu_links,
     )
     environment.filters.update(
         short=shorten,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from markupsafe import Markup, escape
 
@@ -118,6 +119,37 @@ def date_words(text: str) -> str:
         return text
     zone = match.group(3) or ""
     return f"{match.group(1)} {match.group(2)}" + (f" {zone}" if zone not in ("", "Z", "+00:00", "+0000") else "")
+
+
+# A page of results has sixty facets, thirty types and twenty links of the menus. One call for each, instead of five
+# expressions of a template, halves the cost of rendering it.
+
+
+def facet_link(href: str, chosen: bool, value: str, label: str, count: int) -> Markup:
+    current = ' aria-current="true"' if chosen else ""
+    return Markup(
+        f'<a href="{escape(href)}"{current}><span title="{escape(value)}">{escape(label)}</span> '
+        f'<span class="count">{number(count)}</span></a>'
+    )
+
+
+@lru_cache(maxsize=4096)
+def type_link(href: str, iri: str, name: str) -> Markup:
+    return Markup(f'<a class="tag" href="{escape(href)}" title="{escape(iri)}">{escape(name)}</a>')
+
+
+@lru_cache(maxsize=256)
+def menu_links(entries: Iterable[tuple[str, str]], path: str) -> Markup:
+    """Items of a list; the page at `path` is marked as the current one."""
+    return Markup(
+        "\n".join(
+            f'<li><a href="{escape(place)}"{_CURRENT if path == place else ""}>{escape(name)}</a></li>'
+            for place, name in entries
+        )
+    )
+
+
+_CURRENT = ' aria-current="page"'
 
 
 def place(url: str) -> str:

@@ -95,6 +95,7 @@ def _label(quads: QuadStore, iri: str) -> str:
     return next((names[predicate] for predicate in LABEL_PROPERTIES if predicate in names), "")
 
 
+@lru_cache(maxsize=1024)
 def direction(language: str) -> str:
     """`rtl`, `ltr`, or `auto` if the tag is empty."""
     first, *rest = language.lower().split("-")

@@ -69,7 +69,6 @@ class ServiceProcess:
         self._lock = threading.Lock()
         self._in_hand: dict[int, _InHand] = {}
         self._orders: queue.SimpleQueue[ServiceOrder | None] = queue.SimpleQueue()
-        self._closing = False
         self._restarts = Restarts("services")
         self._spent_cpu = 0.0
         self.loads: tuple[InstanceLoad, ...] = ()
@@ -95,7 +94,7 @@ class ServiceProcess:
 
     def close(self) -> None:
         """The process ends by itself when its channel does, and ends its commands before."""
-        self._closing = True
+        self._restarts.close()
         self._spent_cpu = self.cpu_seconds()
         self._orders.put(None)
         with self._lock:
@@ -133,7 +132,7 @@ class ServiceProcess:
                 for key, answer in message.answers:
                     self._end(key, answer)
         except ChannelClosed:
-            if not self._closing:
+            if not self._restarts.is_closed:
                 self._replace(child, ready)
 
     def _end(self, key: int, answer: ServiceAnswer) -> None:
@@ -144,20 +143,11 @@ class ServiceProcess:
 
     def _replace(self, dead: ChildProcess, ready: bool) -> None:
         self._spent_cpu += dead.cpu_seconds()
-        cause, started = dead.wait().describe(0.0, 0), False
-        while not started:
-            time.sleep(self._restarts.died(was_ready=ready, cause=cause))
-            with self._lock:
-                if self._closing:
-                    return
-                try:
-                    self._child = self._start()
-                except (ChannelClosed, OSError) as error:
-                    ready, cause = False, f"did not start: {error}"
-                else:
-                    started = True
+        cause = dead.wait().describe(0.0, 0)
+        lost = self._restarts.start_again(self._start_another, was_ready=ready, cause=cause)
+        if lost is None:
+            return
         dead.close()
-        lost = list(self._in_hand.values())
         self._notice("worker-killed", "the services process died and was started again")
         for call in lost:
             call.lives -= 1
@@ -166,6 +156,12 @@ class ServiceProcess:
             else:
                 answer = ServiceAnswer(call.order.request.service, None, "the process that asks it died twice")
                 self._end(call.order.key, answer)
+
+    def _start_another(self) -> list[_InHand]:
+        """The calls that the dead process had in hand."""
+        with self._lock:
+            self._child = self._start()
+            return list(self._in_hand.values())
 
 
 def main() -> None:

@@ -100,14 +100,20 @@ class Rescheduler:
         began = time.thread_time()
         rows: list[PageRow] = []
         times: list[ScheduledPage] = []
-        while self.pending and time.thread_time() - began < _SLICE:
-            for updated in self._next():
-                row = updated.row
-                rows.append(row)
-                if updated.due is not None:
-                    times.append(ScheduledPage(row.fingerprint, row.host, updated.due))
+        with self._catalog.transaction():  # one for the slice: each waits for the disk
+            while self.pending and time.thread_time() - began < _SLICE:
+                for updated in self._next():
+                    row = updated.row
+                    rows.append(row)
+                    if updated.due is not None:
+                        times.append(ScheduledPage(row.fingerprint, row.host, updated.due))
+            if rows:
+                self._catalog.amend(rows)
+                self._frontier.reschedule(times, now)
         if rows:
-            self._write(rows, times, now)
+            self._scheduler.committed()
+            self._describe(rows)
+            self.updated += len(rows)
         spent = time.thread_time() - began
         self._not_before = self._clock() + max(_PAUSE, spent / _TIME_SHARE)
 
@@ -143,14 +149,6 @@ class Rescheduler:
                 if ranker is not None
                 else None
             )
-
-    def _write(self, rows: list[PageRow], times: list[ScheduledPage], now: float) -> None:
-        with self._catalog.transaction():
-            self._catalog.amend(rows)
-            self._frontier.reschedule(times, now)
-        self._scheduler.committed()
-        self._describe(rows)
-        self.updated += len(rows)
 
     def close(self) -> None:
         """Store the pages that remain, for the next crawl."""

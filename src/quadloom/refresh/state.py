@@ -6,6 +6,7 @@ that lack a batch could never be corrected; only the trust in hosts' dates, whic
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -92,10 +93,13 @@ def gone_for(visited_at: float, plan: PageSchedule) -> float:
 
 
 def remember(entries: dict[int, T], key: int, value: T) -> None:
-    """Add an entry as the newest; if there are too many, the oldest goes (a dict keeps the order of insertion)."""
+    """Add an entry as the newest; if there are too many, the oldest tenth goes (a dict keeps the order of insertion).
+
+    Not one for each new one: to find the oldest, a dict walks over all that were removed before it."""
     entries.pop(key, None)
     if len(entries) >= _REMEMBERED:
-        del entries[next(iter(entries))]
+        for oldest in list(islice(entries, max(1, _REMEMBERED // 10))):
+            del entries[oldest]
     entries[key] = value
 
 

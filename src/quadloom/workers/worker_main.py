@@ -39,23 +39,35 @@ class RecentLinks:
     Nine of ten links of a page are its site's navigation. Leaving them out here saves a record, its encoding, a pipe
     and a lookup for each. It is safe: the owner settles an answer's links in the same transaction as its page, and
     if the owner dies, so does this memory.
+
+    Two generations: when the young one is full it becomes the old one, so at least `size / 2` of the newest stay. One
+    dictionary that drops its oldest entry for each new one takes time for all that it has dropped since it last grew:
+    60 µs a link instead of .4.
     """
 
     def __init__(self, size: int) -> None:
-        self._size = size
-        self._depths: dict[int, int] = {}
+        self._half = max(1, size // 2)
+        self._young: dict[int, int] = {}
+        self._old: dict[int, int] = {}
 
     def is_news(self, fingerprint: int, depth: int) -> bool:
-        known = self._depths.get(fingerprint)
+        known = self._young.get(fingerprint)
+        if known is None and (known := self._old.get(fingerprint)) is not None and known <= depth:
+            self._put(fingerprint, known)
+            return False
         if known is not None and known <= depth:
             return False
-        self._depths[fingerprint] = depth
-        if len(self._depths) > self._size:
-            del self._depths[next(iter(self._depths))]
+        self._put(fingerprint, depth)
         return True
 
+    def _put(self, fingerprint: int, depth: int) -> None:
+        if len(self._young) >= self._half:
+            self._old, self._young = self._young, {}
+        self._young[fingerprint] = depth
+
     def clear(self) -> None:
-        self._depths.clear()
+        self._young.clear()
+        self._old.clear()
 
 
 def serve(channel: Channel) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from fakeweb.simulated_crawl import START, Answer, SimulatedCrawl
 from quadloom.model.outcome import Outcome
 from quadloom.model.subscription import Subscription
+from quadloom.refresh.state import remember
 from quadloom.settings import CrawlSettings, FreshnessSettings, Settings
 
 SEED = "http://a.example/"
@@ -132,3 +134,18 @@ def test_the_default_span_is_days(tmp_path: Path, dies: bool) -> None:
         crawl.run(600.0)
     assert (_state(crawl, PAGES[0]) == "dead") is dies
     crawl.close()
+
+
+def test_what_is_remembered_is_bounded_and_adding_to_it_stays_cheap(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quadloom.refresh.state._REMEMBERED", 100_000)
+    entries: dict[int, bool] = {}
+
+    def cost(first: int) -> float:
+        began = time.process_time()
+        for key in range(first, first + 40_000):
+            remember(entries, key * 7919, True)
+        return time.process_time() - began
+
+    costs = [cost(first) for first in range(0, 400_000, 40_000)]
+    assert max(costs[4:]) < 8 * max(costs[:2]), costs  # a sitemap's dates took 100 times as much
+    assert 90_000 <= len(entries) <= 100_000 and all(key * 7919 in entries for key in range(310_000, 400_000))

@@ -333,7 +333,7 @@ class TableFrontier:
     def _host_for_change(self, name: str) -> HostState:
         return self._leasing.load_host(self._host_ids({name})[name])
 
-    def hosts(self, *, limit: int = 1000, offset: int = 0) -> list[HostRow]:
+    def hosts(self, *, limit: int = 1000, offset: int = 0, own: bool = False) -> list[HostRow]:
         return self._host_records.host_rows(limit, offset)
 
     def host(self, host: str) -> HostRow | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import pytest
@@ -14,10 +14,12 @@ from quadloom.model.link import Discovery
 from quadloom.model.outcome import HostPace, Outcome, Settlement
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
+from quadloom.stores.frontier.host_table import QueuedUrl
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.postgres.catalog import PostgresCatalog
 from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.postgres.frontier import PostgresFrontier
+from quadloom.stores.postgres.frontier_queue import PostgresQueue
 from quadloom.stores.postgres.shard_leases import ShardLeases
 from quadloom.stores.postgres.shards import LinkOutbox, PostgresShards
 from quadloom.stores.shards import SHARDS, shard_of
@@ -129,6 +131,25 @@ def test_turns_are_reserved_only_on_hosts_that_this_worker_may_ask(url: str) -> 
     assert heir.frontier.reserve(own, 3.0) == 6.0, "the clock went with the shard"
     heir.leases.begin_until = time.time() - 1.0
     assert heir.frontier.reserve(foreign, 3.0) is None, "the lease may have run out"
+
+
+@pytest.mark.parametrize(("capacity", "read_ahead"), [(4, 1), (100, 2)])
+def test_a_url_is_read_for_each_host_if_more_wait_than_fit(
+    url: str, capacity: int, read_ahead: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = Worker(url, "one", shards=SHARDS)
+    frontier = PostgresFrontier(worker.database, POLICY, worker.shards, now=0.0, capacity=capacity)
+    frontier.add([found(name, number) for name in hosts_of(worker, 10) for number in range(3)], 0.0)
+    limits: list[int] = []
+    fronts = PostgresQueue.fronts
+
+    def noted(self: PostgresQueue, host_ids: Sequence[int], limit: int) -> Mapping[int, list[QueuedUrl]]:
+        limits.append(limit)
+        return fronts(self, host_ids, limit)
+
+    monkeypatch.setattr(PostgresQueue, "fronts", noted)
+    assert len(frontier.lease(4, 10.0)) == 4
+    assert limits == [read_ahead]
 
 
 def test_own_hosts_are_those_of_shards_that_stay(url: str) -> None:

@@ -13,9 +13,17 @@ import pytest
 from msgspec.structs import replace
 from test_topic import DELAY, TopicServer, topic_server
 
+from postgres_server import postgres
 from quadloom.ingest.traps.filter import read_traps
 from quadloom.model.outcome import READ_OUTCOMES
-from quadloom.settings import CrawlSettings, FreshnessSettings, GuardSettings, PolitenessSettings, Settings
+from quadloom.settings import (
+    CrawlSettings,
+    FreshnessSettings,
+    GuardSettings,
+    PolitenessSettings,
+    Settings,
+    StoreSettings,
+)
 from quadloom.topical.site_search import SEARCHED
 from quadloom.warehouse import Warehouse
 from quadloom_lab.topical.sites import SitePlan
@@ -80,6 +88,34 @@ def test_pages_without_in_links_are_found_by_asking(tmp_path: Path) -> None:
             for _ in warehouse.crawl():
                 pass
         assert not server.log, "asked once, and not by every crawl"
+
+
+@pytest.mark.cluster
+@pytest.mark.timeout(300)
+def test_a_worker_asks_the_searches_of_its_own_shards(tmp_path: Path) -> None:
+    with topic_server() as server:
+        plans = chosen(server)
+        hidden = orphans(plans)
+        shared = replace(
+            settings(BUDGET),
+            stores=StoreSettings(
+                frontier=postgres().url(),
+                catalog="postgresql:",
+                text="postgresql:",
+                archive=f"warc://{tmp_path}/archive",
+            ),
+        )
+        with Warehouse.open(tmp_path / "one", settings=shared) as warehouse:
+            for _ in warehouse.crawl(homes(plans)):
+                pass
+            found = read(warehouse) & hidden
+            rounds = dict(SEARCHED.items(warehouse.stores.catalog))
+        assert len(found) >= 0.6 * len(hidden), f"{len(found)} of {len(hidden)}"
+        assert rounds.keys() == {plan.host for plan in plans}
+        for plan in plans:
+            assert 2 <= rounds[plan.host].requests <= BUDGET
+            times = [at for at, host, _, path in server.log if host == plan.host and path != "/robots.txt"]
+            assert min(after - before for before, after in pairwise(times)) > 0.5 * DELAY, "searches take turns"
 
 
 @pytest.mark.timeout(300)

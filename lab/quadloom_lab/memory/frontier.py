@@ -320,7 +320,7 @@ class MemoryFrontier:
         self._hosts[host].reserved -= 1
         self._set(self._hosts[host], next_at=max(self._hosts[host].row.next_at, next_at))
 
-    def hosts(self, *, limit: int = 1000, offset: int = 0) -> list[HostRow]:
+    def hosts(self, *, limit: int = 1000, offset: int = 0, own: bool = False) -> list[HostRow]:
         return [row for name in sorted(self._hosts)[offset : offset + limit] if (row := self.host(name))]
 
     def host(self, host: str) -> HostRow | None:

@@ -63,6 +63,7 @@ if TYPE_CHECKING:  # few crawls have to do with queries, topics and searches, an
     from quadloom.topical.watched import TopicRounds
 
 _MOST_NOTICES = 20  # of one report
+_OUTAGE = 5.0  # seconds for which the database is away before it is worth a notice
 
 
 class RunningCrawl(Protocol):
@@ -182,13 +183,10 @@ class CrawlSession:
             stores.catalog,
             notice=self._notice,
         )
-        # Only a crawl on one machine serves topics and asks sites' searches: a round asks any host, and a worker of
-        # many owns some of them.
         self._topics: TopicRounds | None = None
-        self._leaves_searches = bool(stores.shards is not None and settings.crawl.site_search)
-        if phases == ALL_PHASES and stores.shards is None:
+        if phases == ALL_PHASES:
             access = _BackgroundAccess(self._crawl, self._scheduler, self._ingest.traps, stores, self.call)
-            if forever:
+            if forever and stores.shards is None:  # a round of a topic asks hosts of any shard
                 from quadloom.topical.watched import TopicRounds
 
                 self._topics = TopicRounds(stores, settings, access, notice=self._tell, clock=clock)
@@ -223,12 +221,6 @@ class CrawlSession:
                 f"{clamped} hosts were to rest for longer than any rule allows; the clock of this machine was probably"
                 " ahead. They rest for the longest time that the rules allow.",
             )
-        if self._leaves_searches:
-            self._notice(
-                "notice",
-                "crawl.site_search needs a crawl on one machine, so workers do not ask the searches of sites."
-                " `quadloom topic` on a warehouse of its own finds pages without links, and `seeds add` queues them.",
-            )
         # Who fetches is the crawl to most commands; the others can be stopped and asked how they are.
         process = "" if "fetch" in self.phases else str(os.getpid())
         control = ControlServer(self._stores.path, lambda request: self._commands.answer(request, self.call), process)
@@ -242,6 +234,7 @@ class CrawlSession:
         try:
             for settlement in self._crawl:
                 self._publish_settlement(settlement)
+                self._report_outage()
                 if "fetch" in self.phases and history.is_due(now := self._clock()):
                     history.write(self._crawl.report(), now)
                 yield settlement
@@ -269,6 +262,11 @@ class CrawlSession:
                 self._save_schedule,
             )
         )
+
+    def _report_outage(self) -> None:
+        """Events are in the database, so nobody can be told that it is away before it is back."""
+        if (seconds := self._stores.state.take_outage()) >= _OUTAGE:
+            self._notice("notice", f"the database was away for {seconds:.0f} s")
 
     def _save_schedule(self) -> None:
         rescheduled = self._rescheduler.close if self._rescheduler is not None else lambda: None

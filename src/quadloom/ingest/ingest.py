@@ -118,6 +118,7 @@ class Ingest:
             self._ledger,
             self._sources,
             failpoints,
+            lambda text: notice("notice", text),
         )
         self._pool = LazyPool(workers, settings, self.inbox.put, self.inbox.event, self.inbox.fail)
         self._in_hand = VisitsInHand()

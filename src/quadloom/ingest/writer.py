@@ -12,7 +12,7 @@ Nothing that was acknowledged (2) depends on anything that is not on disk yet.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -88,7 +88,9 @@ class BatchWriter:
         ledger: IndexLedger,
         sources: PageSources,
         failpoints: Failpoints,
+        notice: Callable[[str], None],
     ) -> None:
+        self._notice = notice
         self._stores = stores
         self._settings = settings
         self._hooks = hooks
@@ -302,13 +304,20 @@ class BatchWriter:
 
     def _sync(self) -> None:
         """As soon as the archive can be reached: nothing is settled before."""
+        waiting = False
         while True:
             try:
-                return self._stores.archive.sync()
-            except StoreUnavailable:
+                self._stores.archive.sync()
+                break
+            except StoreUnavailable as error:
                 if not self._stores.state.waits():
                     raise
+                if not waiting:
+                    self._notice(f"waiting for a store: {error.message}")
+                    waiting = True
                 time.sleep(_PAUSE)
+        if waiting:
+            self._notice("the store answers again")
 
     def _record(self, item: FinishedVisit) -> ArchiveRecord | None:
         """Workers have already packed what they transformed; other responses are small and packed here."""

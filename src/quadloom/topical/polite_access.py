@@ -95,10 +95,13 @@ class PoliteAccess:
         random: Random | None = None,
         transport: Transport | None = None,
         throttle: Callable[[], None] = lambda: None,
+        begin_until: Callable[[], float] = lambda: 0.0,
     ) -> None:
         """`transport`: another one than that of `crawl.transport`. `throttle` is called before each request, and may
-        wait."""
+        wait. `begin_until`: no request may begin later, because another worker may own its host by then; 0 = any
+        time."""
         self._throttle = throttle
+        self._begin_until = begin_until
         self._settings = _without_robots(settings, services)
         self._services = services
         self._frontier = frontier
@@ -162,7 +165,14 @@ class PoliteAccess:
         self._exchanges[self._sent] = exchange
         deadline = latest + self._settings.limits.total_seconds
         visit = Visit(
-            url.href, url.key, url.host, self._sent, priority=2, not_before=max(moment, turn), deadline=deadline
+            url.href,
+            url.key,
+            url.host,
+            self._sent,
+            priority=2,
+            not_before=max(moment, turn),
+            deadline=deadline,
+            start_before=self._begin_until(),
         )
         return self._fetcher.submit([visit], robots, strikes)
 

@@ -6,17 +6,20 @@ words of new results become queries, too. Several queries in a row without anyth
 `crawl.site_search` requests do. What is found is offered to the queue as any link: scope, budgets and the filter of
 crawler traps hold.
 
-Rounds run in a thread of their own, as those of watched topics do (`watched`).
+Rounds run in a thread of their own, as those of watched topics do (`watched`). On a shared database each worker asks
+the hosts of its own shards; a round ends when its shard is given back, and the next owner begins another.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from random import Random
 
 import msgspec
 
+from quadloom.errors import ShardsLost
 from quadloom.model.link import Discovery
 from quadloom.model.url import Url, canonical, fingerprint, host_of, resolve
 from quadloom.process.clock import unix_time
@@ -25,6 +28,7 @@ from quadloom.settings import Settings, length_of
 from quadloom.stores.named_values import NamedValues
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import HostRow, ScopeRules
+from quadloom.stores.shards import shard_of
 from quadloom.stores.stores import Stores
 from quadloom.topical.access import RequestSequence
 from quadloom.topical.background import BackgroundRequests, CrawlAccess, OwnersFrontier, RoundStopped
@@ -36,10 +40,11 @@ from quadloom.topical.search.channels import SearchChannel, open_site, query_cha
 from quadloom.topical.search.queries import top_terms
 from quadloom.topical.search.results import SearchResult
 from quadloom.topical.sites import SeedSite
-from quadloom.topical.topic import known_channels, remember_channels
+from quadloom.topical.topic import begin_until, known_channels, remember_channels
 
 _PAUSE = 0.2  # seconds between two looks for a host
-_REST = 5.0  # after a look that found none
+_REST = 5.0  # after a look that found none, at least
+_LOOKING = 0.02  # of a thread's time: a look reads all hosts, so that of a large crawl is followed by a longer rest
 _ENOUGH_PAGES = 40  # read of a host, to know its words although its queue is not empty
 _TITLES = 400
 _FRUITLESS = 4  # queries in a row without a new URL
@@ -164,6 +169,7 @@ class SiteSearches:
         self._again_after = length_of("topic.channel_ttl", settings.topic.channel_ttl)
         self._done: set[str] = set()  # hosts that need no round by this crawl
         self._busy = False
+        self._rest = _REST
         self._background = BackgroundRequests(crawl, settings.topic.share)
         self._thread: threading.Thread | None = None
 
@@ -188,9 +194,9 @@ class SiteSearches:
         try:
             while not self._background.wait(pause):
                 host = self._background.ask(self._begin)
-                pause = _REST if host is None else _PAUSE
+                pause = self._rest if host is None else _PAUSE
                 if host is not None:
-                    self._round(host.host)
+                    self._attempt(host.host)
         except RoundStopped:
             return
 
@@ -201,15 +207,26 @@ class SiteSearches:
         return host
 
     def _next_host(self) -> HostRow | None:
-        offset = 0
-        while rows := self._stores.frontier.hosts(limit=_HOSTS, offset=offset):
+        started, offset = time.monotonic(), 0
+        while rows := self._stores.frontier.hosts(limit=_HOSTS, offset=offset, own=True):
             offset += len(rows)
             for row in rows:
                 if row.host not in self._done and row.pages and (not row.queued or row.pages >= _ENOUGH_PAGES):
                     if self._is_wanted(row.host):
                         return row
                     self._done.add(row.host)
+        self._rest = max(_REST, (time.monotonic() - started) / _LOOKING)
         return None
+
+    def _attempt(self, host: str) -> None:
+        """A round; if the host's shard is given back meanwhile, the next owner asks."""
+        try:
+            self._round(host)
+        except ShardsLost:
+            self._background.call(self._give_up)
+
+    def _give_up(self) -> None:
+        self._busy = False
 
     def _is_wanted(self, host: str) -> bool:
         last = SEARCHED.get(self._stores.catalog, host)
@@ -233,11 +250,12 @@ class SiteSearches:
         access = PoliteAccess(
             self._settings,
             OwnersFrontier(self._stores.frontier, self._background.call),
-            self._scope(),
+            _OwnHosts(self._scope(), self._stores),
             lambda _fetched: None,
             throttle=self._background.throttle if self._throttled else lambda: None,
             clock=self._clock,
             random=random,
+            begin_until=begin_until(self._stores),
         )
         try:
             run_strategy(strategy, run, access)
@@ -260,6 +278,19 @@ class SiteSearches:
         """Queue what is unknown; returns how many."""
         found = [_discovery(href) for url in urls if (href := resolve(url)) is not None]
         return self._background.ask(lambda: self._stores.frontier.add(self._admit(found), self._clock()).new)
+
+
+class _OwnHosts:
+    """The scope without hosts of other workers: their clocks are not here."""
+
+    def __init__(self, scope: ScopeRules, stores: Stores) -> None:
+        self._scope = scope
+        self._shards = stores.shards
+
+    def verdict(self, href: str, host: str, depth: int) -> str | None:
+        if self._shards is not None and shard_of(host) not in self._shards.owned - self._shards.draining:
+            return "the host of another worker"
+        return self._scope.verdict(href, host, depth)
 
 
 def _read_site(catalog: Catalog, host: str, not_before: float) -> tuple[list[str], str, SearchChannel | None]:

@@ -89,6 +89,7 @@ def crawl_topic(
         services=frozenset(host_of(lead.template) for lead in site_search("")),
         clock=clock,
         random=random,
+        begin_until=begin_until(stores),
     )
     try:
         report = run_strategy(chosen, run, access, width=_WIDTH, progress=lambda now: progress(now, chosen))
@@ -118,7 +119,13 @@ def survey_sites(
     survey = Survey(seeds, random or Random(), clock(), categories)
     run = TopicalRun(Topic("", ""), budget=MOST_REQUESTS * len(seeds) + 1)
     access = PoliteAccess(
-        settings, stores.frontier, TopicScope(settings, seeds), lambda _brought: None, clock=clock, random=random
+        settings,
+        stores.frontier,
+        TopicScope(settings, seeds),
+        lambda _brought: None,
+        clock=clock,
+        random=random,
+        begin_until=begin_until(stores),
     )
     try:
         run_strategy(survey, run, access, width=_WIDTH, progress=progress)
@@ -126,6 +133,13 @@ def survey_sites(
         access.close()
     remember_channels(stores.catalog, [line.channel for line in survey.lines])
     return survey.lines
+
+
+def begin_until(stores: Stores) -> Callable[[], float]:
+    """Until when a request may begin, for `PoliteAccess`; a function that returns 0 if no other worker shares the
+    hosts."""
+    shards = stores.shards
+    return (lambda: 0.0) if shards is None else lambda: shards.begin_until
 
 
 class TopicScope:

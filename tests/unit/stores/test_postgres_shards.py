@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import ClassVar
 
 import pytest
 
@@ -13,10 +14,12 @@ from quadloom.model.link import Discovery
 from quadloom.model.outcome import HostPace, Outcome, Settlement
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
+from quadloom.stores.frontier.host_table import QueuedUrl
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.postgres.catalog import PostgresCatalog
 from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.postgres.frontier import PostgresFrontier
+from quadloom.stores.postgres.frontier_queue import PostgresQueue
 from quadloom.stores.postgres.shard_leases import ShardLeases
 from quadloom.stores.postgres.shards import LinkOutbox, PostgresShards
 from quadloom.stores.shards import SHARDS, shard_of
@@ -27,8 +30,11 @@ POLICY = FrontierPolicy(delay=5.0, ip_delay=0.0)
 class Worker:
     """A frontier with its shards, on a connection of its own."""
 
+    opened: ClassVar[list[PostgresDatabase]] = []
+
     def __init__(self, url: str, name: str, *, shards: int, now: float = 0.0, policy: FrontierPolicy = POLICY) -> None:
         self.database = PostgresDatabase.open(url)
+        self.opened.append(self.database)
         self.leases = ShardLeases(name)
         self.shards = PostgresShards(url, self.database, self.leases, PostgresCatalog(self.database))
         self.frontier = PostgresFrontier(self.database, policy, self.shards, now=now)
@@ -54,6 +60,8 @@ class Worker:
 @pytest.fixture
 def url() -> Iterator[str]:
     yield postgres().url()
+    while Worker.opened:
+        Worker.opened.pop().close()
 
 
 def found(host: str, number: int = 0) -> Discovery:
@@ -104,6 +112,57 @@ def test_a_zombie_is_refused_and_its_work_dropped(url: str) -> None:
     assert (stats.done, stats.queued, stats.total) == (1, 2, 3), "what the zombie found late was not written"
     again = {visit.href: visit for visit in heir.frontier.lease(5, 30.0)}
     assert late.href in again
+
+
+def test_turns_are_reserved_only_on_hosts_that_this_worker_may_ask(url: str) -> None:
+    worker = Worker(url, "one", shards=100)
+    own, foreign = hosts_of(worker, 1)[0], hosts_of(worker, 1, inside=False)[0]
+    with pytest.raises(ShardsLost):
+        worker.frontier.reserve(foreign, 0.0)
+    assert worker.database.execute("SELECT count(*) FROM host") == [(0,)]
+    assert worker.frontier.reserve(own, 0.0) == 0.0
+    worker.shards.drain([shard_of(own)])
+    assert shard_of(own) not in worker.shards.give_back(), "the request has not ended"
+    worker.frontier.free(own, 6.0, 1.0)
+    assert worker.frontier.reserve(own, 10.0) is None, "about to be given back"
+    assert worker.shards.give_back() == [shard_of(own)]
+    worker.frontier.free(own, 9.0, 2.0)  # a late answer: nothing to do, and no host comes back into memory
+    heir = Worker(url, "two", shards=SHARDS, now=2.0)
+    assert heir.frontier.reserve(own, 3.0) == 6.0, "the clock went with the shard"
+    heir.leases.begin_until = time.time() - 1.0
+    assert heir.frontier.reserve(foreign, 3.0) is None, "the lease may have run out"
+
+
+@pytest.mark.parametrize(("capacity", "read_ahead"), [(4, 1), (100, 2)])
+def test_a_url_is_read_for_each_host_if_more_wait_than_fit(
+    url: str, capacity: int, read_ahead: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = Worker(url, "one", shards=SHARDS)
+    frontier = PostgresFrontier(worker.database, POLICY, worker.shards, now=0.0, capacity=capacity)
+    frontier.add([found(name, number) for name in hosts_of(worker, 10) for number in range(3)], 0.0)
+    limits: list[int] = []
+    fronts = PostgresQueue.fronts
+
+    def noted(self: PostgresQueue, host_ids: Sequence[int], limit: int) -> Mapping[int, list[QueuedUrl]]:
+        limits.append(limit)
+        return fronts(self, host_ids, limit)
+
+    monkeypatch.setattr(PostgresQueue, "fronts", noted)
+    assert len(frontier.lease(4, 10.0)) == 4
+    assert limits == [read_ahead]
+
+
+def test_own_hosts_are_those_of_shards_that_stay(url: str) -> None:
+    worker = Worker(url, "one", shards=SHARDS)
+    names = hosts_of(worker, 6)
+    worker.frontier.add([found(name) for name in names], 0.0)
+    other = Worker(url, "two", shards=0)
+    assert [row.host for row in worker.frontier.hosts(own=True)] == sorted(names)
+    worker.shards.drain([shard_of(names[0])])
+    staying = sorted(name for name in names if shard_of(name) != shard_of(names[0]))
+    assert [row.host for row in worker.frontier.hosts(own=True)] == staying
+    assert [row.host for row in other.frontier.hosts()] == sorted(names)
+    assert other.frontier.hosts(own=True) == []
 
 
 def test_the_heartbeat_of_a_zombie_tells_it_what_it_lost(url: str) -> None:

@@ -134,7 +134,7 @@ class TableFrontier:
 
     def _write_fresh(self, fresh: dict[int, Discovery]) -> int:
         ids = self._host_ids({found.host for found in fresh.values()})
-        known = self._url_records.ranks([(ids[found.host], key) for key, found in fresh.items()])
+        known = self._url_records.ranks(sorted((ids[found.host], key) for key, found in fresh.items()))
         improved = [(ids[fresh[key].host], key) for key, rank in known.items() if rank.is_worse_than(fresh[key])]
         stored = self._url_records.urls(improved)
         spent = {name for name, id in ids.items() if self._leasing.exhausted(id)}
@@ -333,7 +333,7 @@ class TableFrontier:
     def _host_for_change(self, name: str) -> HostState:
         return self._leasing.load_host(self._host_ids({name})[name])
 
-    def hosts(self, *, limit: int = 1000, offset: int = 0) -> list[HostRow]:
+    def hosts(self, *, limit: int = 1000, offset: int = 0, own: bool = False) -> list[HostRow]:
         return self._host_records.host_rows(limit, offset)
 
     def host(self, host: str) -> HostRow | None:

@@ -32,7 +32,7 @@ _FRONT = 64  # URLs of one host in memory at most
 _FRONTS = 65_536  # URLs in memory at most, about 30 MB
 _LOAD = 256  # hosts loaded at a time
 # URLs that are read ahead for a host just loaded. If there are more hosts than fit into memory, each gives one URL and
-# makes room for another; sixteen of each would be most of the cost of a lease.
+# makes room for another, so only one is read: in a large frontier each is a block of the table that is not in memory.
 _FIRST_FRONT = 2
 
 
@@ -163,7 +163,7 @@ class LeaseManager:
         hosts = self._host_records.hosts_with_work(now, self.hosts.loaded.keys(), room)
         for host in hosts:
             self._insert(host)
-        self._read_ahead(hosts, min(_FIRST_FRONT, self._queue.prefetch))
+        self._read_ahead(hosts, min(1 if self.hosts.full else _FIRST_FRONT, self._queue.prefetch))
         if len(hosts) < room:
             self._unloaded_at = self._host_records.next_wake(now, self.hosts.loaded.keys())
         return bool(hosts)

@@ -228,8 +228,8 @@ class HostRecords(Protocol):
 
     def host_row(self, name: str) -> HostRow | None: ...
 
-    def host_rows(self, limit: int, offset: int) -> list[HostRow]:
-        """By name."""
+    def host_rows(self, limit: int, offset: int, shards: Sequence[int] | None = None) -> list[HostRow]:
+        """By name; of these shards, if several workers share the tables."""
         ...
 
     def host_counts(self, now: float) -> tuple[int, int]:

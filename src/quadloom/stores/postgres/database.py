@@ -69,6 +69,7 @@ class PostgresDatabase(Transactions):
         super().__init__()
         self.writable = writable
         self.waits: Callable[[], bool] = lambda: False  # True = wait for the server, however long it is away
+        self.away_seconds = 0.0  # that a lost connection took to come back
         self.busy_since = 0.0  # monotonic; 0 = no statement is in progress
         self.statement_seconds = statement_seconds
         self.name = place_of(url)
@@ -224,7 +225,9 @@ class PostgresDatabase(Transactions):
 
     def _reconnect(self) -> None:
         self._connection.close()
+        lost = time.monotonic()
         self._connection = self._connect()
+        self.away_seconds += time.monotonic() - lost
         for channel in self._channels:
             self._connection.execute(f'LISTEN "{channel}"')
 

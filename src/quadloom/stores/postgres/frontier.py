@@ -138,6 +138,29 @@ class PostgresFrontier(TableFrontier):
         self._leases.lost({shard_of(host)} - self._leases.epochs.keys())
         super().block(host, until, reason)
 
+    def reserve(self, host: str, now: float) -> float | None:
+        shard = shard_of(host)
+        self._leases.lost({shard} - self._leases.epochs.keys())
+        if shard in self._leases.draining or self._clock() >= self._leases.begin_until:
+            return None
+        return super().reserve(host, now)
+
+    def free(self, host: str, next_at: float, now: float) -> None:
+        """Durable: the shard may be given back at any time, and its next owner does not wait."""
+        if shard_of(host) not in self._leases.epochs:
+            return  # the next owner has waited the full delay
+        state = self._host_for_change(host)
+        self._leasing.free(state, next_at, now)
+        with self._database.transaction():
+            self._host_records.write_hosts([state])
+        if self._leases.draining:
+            self._shards.retire_draining()
+
+    def hosts(self, *, limit: int = 1000, offset: int = 0, own: bool = False) -> list[HostRow]:
+        if not own:
+            return super().hosts(limit=limit, offset=offset)
+        return self._host_records.host_rows(limit, offset, self._leases.leasable)
+
     def put_host(self, row: HostRow) -> None:
         self._leases.lost({shard_of(row.host)} - self._leases.epochs.keys())
         super().put_host(row)

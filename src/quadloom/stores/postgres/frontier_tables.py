@@ -168,10 +168,13 @@ class PostgresHosts:
         rows = self._host_rows("WHERE h.name=%s", (name,))
         return rows[0] if rows else None
 
-    def host_rows(self, limit: int, offset: int) -> list[HostRow]:
-        return self._host_rows('ORDER BY h.name COLLATE "C" LIMIT %s OFFSET %s', (limit, offset))
+    def host_rows(self, limit: int, offset: int, shards: Sequence[int] | None = None) -> list[HostRow]:
+        order = 'ORDER BY h.name COLLATE "C" LIMIT %s OFFSET %s'
+        if shards is None:
+            return self._host_rows(order, (limit, offset))
+        return self._host_rows(f"WHERE h.shard = ANY(%s::smallint[]) {order}", (list(shards), limit, offset))
 
-    def _host_rows(self, where: str, values: Sequence[str | int]) -> list[HostRow]:
+    def _host_rows(self, where: str, values: Sequence[str | int | list[int]]) -> list[HostRow]:
         names = qualified("h", HOST_COLUMNS)
         rows = self._database.execute(
             f"SELECT {names}, r.data, r.expires FROM host h LEFT JOIN robots r ON r.host_id = h.id {where}", values

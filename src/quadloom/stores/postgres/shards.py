@@ -80,6 +80,10 @@ class PostgresShards:
     def draining(self) -> frozenset[int]:
         return frozenset(self.leases.draining)
 
+    @property
+    def begin_until(self) -> float:
+        return self.leases.begin_until
+
     def queues(self) -> dict[int, ShardQueue]:
         found: dict[int, ShardQueue] = {}
         most: dict[int, float] = {}
@@ -171,6 +175,7 @@ class PostgresShards:
     def give_back(self, unfinished: frozenset[int] = frozenset()) -> list[int]:
         _, hosts, _, leasing, _ = self._open
         busy = {shard_of(lease.host.name) for lease in leasing.leases.values()}
+        busy.update(shard_of(host.name) for host in leasing.hosts.loaded.values() if host.active)  # `reserve`d turns
         ready = sorted(self.leases.draining - busy - unfinished)
         if ready:
             with self._database.transaction():

@@ -102,6 +102,10 @@ class ClusterState:
     def waits(self) -> bool:
         return self.database.waits()
 
+    def take_outage(self) -> float:
+        seconds, self.database.away_seconds = self.database.away_seconds, 0.0
+        return seconds
+
     def workers(self) -> list[WorkerRow]:
         return worker_rows(self.database)
 

@@ -245,8 +245,8 @@ class Frontier(Protocol):
         """The request of a reserved turn has ended; the host may be asked again at `next_at`, or later."""
         ...
 
-    def hosts(self, *, limit: int = 1000, offset: int = 0) -> list[HostRow]:
-        """Hosts by name. Empty = the end."""
+    def hosts(self, *, limit: int = 1000, offset: int = 0, own: bool = False) -> list[HostRow]:
+        """Hosts by name. Empty = the end. `own`: only those that this process may ask, if others share the frontier."""
         ...
 
     def host(self, host: str) -> HostRow | None:

@@ -128,6 +128,11 @@ class Shards(Protocol):
         """Those about to be given back."""
         ...
 
+    @property
+    def begin_until(self) -> float:
+        """Unix time until which requests to their hosts may begin; moves with every heartbeat. Any thread may ask."""
+        ...
+
     def queues(self) -> dict[int, ShardQueue]:
         """What waits in the shards of this worker; those without anything are left out."""
         ...
@@ -224,6 +229,10 @@ class State(Protocol):
 
     def waits(self) -> bool:
         """Whether to wait for a server that is away, see `wait_while`."""
+        ...
+
+    def take_outage(self) -> float:
+        """Seconds for which the database was away since the last call; 0 = it was not, or it is embedded."""
         ...
 
     def workers(self) -> list[WorkerRow]:

@@ -113,7 +113,7 @@ class SqliteHosts:
         rows = self._host_rows("WHERE h.name=?", (name,))
         return rows[0] if rows else None
 
-    def host_rows(self, limit: int, offset: int) -> list[HostRow]:
+    def host_rows(self, limit: int, offset: int, shards: Sequence[int] | None = None) -> list[HostRow]:
         return self._host_rows("ORDER BY h.name LIMIT ? OFFSET ?", (limit, offset))
 
     def _host_rows(self, where: str, values: Sequence[str | int]) -> list[HostRow]:

@@ -61,6 +61,9 @@ class EmbeddedState:
     def wait_while(self, wanted: Callable[[], bool]) -> None:
         self.waits = wanted
 
+    def take_outage(self) -> float:
+        return 0.0
+
     def workers(self) -> list[WorkerRow]:
         return []
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from quadloom.model.outcome import PageRow
-from quadloom.ranking.page_ranks import MOVED, Fingerprints, PageRank
+from quadloom.ranking.page_ranks import Fingerprints, PageRank
 from quadloom.ranking.ranker import PageRanker
 from quadloom.refresh.scheduler import RefreshScheduler, RescheduledPage
 from quadloom.scheduling.scope import Scope
@@ -33,10 +33,12 @@ _SCOPE = NamedValue("schedule:scope", bytes)  # the scope that all pages were co
 _BASIS = NamedValue("schedule:basis", bytes)  # `RefreshScheduler.plan_basis` of all plans
 _MOST_REMAINING = 1_000_000  # beyond that, pages get their new rank with their next visit
 _CHUNK = 32  # pages read at once
-_UNREAD_CHUNK = 128
+_UNREAD_CHUNK = 512  # one slice: each chunk is a commit, which costs as much as fifty rows
 _UNREAD_EVERY = 5.0  # seconds between the starts of two passes over all unread URLs, at least
 _SLICE = 0.004  # seconds of the crawl's thread, not counting the last chunk and the commit
 _TIME_SHARE = 0.05  # of the crawl's thread
+_UNREAD_SHARE = 0.03  # the same for unread URLs, whose order changes until they are read
+_OUTDATED = 0.25  # a score that differs by this part from its estimate is replaced; OPIC's are no more precise
 _PAUSE = 0.1  # seconds between slices, at least: each ends with a commit
 _FIRST = -(1 << 63)
 
@@ -115,7 +117,8 @@ class Rescheduler:
             self._describe(rows)
             self.updated += len(rows)
         spent = time.thread_time() - began
-        self._not_before = self._clock() + max(_PAUSE, spent / _TIME_SHARE)
+        share = _TIME_SHARE if rows else _UNREAD_SHARE
+        self._not_before = self._clock() + max(_PAUSE, spent / share)
 
     def _next(self) -> list[RescheduledPage]:
         """The next pages that need an update."""
@@ -161,7 +164,7 @@ def new_scores(ranker: PageRanker, unread: Sequence[tuple[int, float]]) -> list[
     ranks = ranker.weigh([key for key, _ in unread], [False] * len(unread))
     return [
         rank.importance
-        if rank is not None and abs(rank.importance - score) > MOVED * min(rank.importance, score)
+        if rank is not None and abs(rank.importance - score) > _OUTDATED * min(rank.importance, score)
         else None
         for rank, (_, score) in zip(ranks, unread, strict=True)
     ]

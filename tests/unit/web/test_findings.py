@@ -19,7 +19,7 @@ from quadloom.ingest.settle import settle_failure
 from quadloom.model.page import Failure
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
-from quadloom.settings import AuditSettings, Settings, WebSettings
+from quadloom.settings import AuditSettings, LimitSettings, Settings, WebSettings
 from quadloom.warehouse import Warehouse
 from quadloom.web.app import create_app
 from quadloom.web.pages.sites import _trend
@@ -140,3 +140,15 @@ def test_times_of_two_days_have_their_date() -> None:
     points = [TrendPoint(1.7e9, 3, 1), TrendPoint(1.7e9 + 2 * 86400, 1, 1)]
     assert "11-14 22:13" in _trend(points, "shop.example")
     assert _trend(points[:1], "shop.example") == ""
+
+
+def test_questions_across_pages_that_a_limit_ends_are_left_out_and_the_page_says_so(faulty: Path) -> None:
+    """They run in a query process under its limits, so the server itself is never busy with them."""
+    settings = Settings(web=WebSettings(rate=0.0, concurrency=0), limits=LimitSettings(query_nesting=1))
+    with TestClient(create_app(SiteState(faulty, settings)), base_url="http://127.0.0.1:7272") as client:
+        for path in ("/site/shop.example", "/findings"):
+            answer = client.get(path, headers={"accept": "text/html"})
+            assert answer.status_code == 200
+            assert "several pages together show are left out" in answer.text and "quadloom audit" in answer.text
+        codes = client.get("/findings.json").json()["codes"]
+    assert "id-conflict" not in codes and codes, "the findings of single pages are there"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -14,7 +16,6 @@ from quadloom.model.finding import Finding
 from quadloom.model.outcome import Outcome, PageRow
 from quadloom.model.url import Url
 from quadloom.stores.protocols.catalog import Catalog
-from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.stores import Stores
 
 _MOST = 2000
@@ -28,9 +29,13 @@ _STATED = """SELECT ?s ?p (LANG(?o) AS ?language) (STR(?o) AS ?value) ?g
 WHERE {{ VALUES (?s ?p) {{ {pairs} }} GRAPH ?g {{ ?s ?p ?o }} FILTER(isLiteral(?o)) }}"""
 _PAIRS = 200  # in one query
 _IN_BRACKETS = re.compile(r'[^\x00-\x20<>"{}|^`\\]+\Z')  # an IRI of another store may be none
-_POINTED = """SELECT ?g ?s ?p ?o
+_POINTED = """SELECT DISTINCT ?g ?s ?p ?o
 WHERE {{ VALUES ?p {{ {terms} }} GRAPH ?g {{ ?s ?p ?o }} FILTER(isIRI(?o)) }} LIMIT {most}"""
 _DEAD = frozenset((Outcome.GONE, Outcome.FAILED))
+_REST = 10.0  # a server asks again when ten times as long has passed as the last answer took
+
+Asked = Callable[[str], Iterator[bytes]]
+"""Answers to a SPARQL query as JSON, as `QuadStore.parts` gives them."""
 
 
 class _Cell(msgspec.Struct, frozen=True):
@@ -45,32 +50,78 @@ class _Table(msgspec.Struct, frozen=True):
     results: _Bindings
 
 
-def audited_pages(stores: Stores, sites: Collection[str] = ()) -> Iterator[PageFindings]:
+class AcrossFindings(msgspec.Struct, frozen=True):
+    """By page. `left_out`: why there are none, if they could not be looked for."""
+
+    pages: dict[str, list[Finding]]
+    left_out: str = ""
+
+
+class AcrossCache:
+    """What was found last, for the threads of a server. The questions read the whole quad store, 80 µs a page, so they
+    are asked again only if something was committed since and some time has passed; one thread at a time does it, and
+    the others take the last answer meanwhile."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._last: tuple[object, AcrossFindings] | None = None
+        self._until = 0.0
+        self._asking = threading.Lock()
+
+    def get(self, mark: object, find: Callable[[], AcrossFindings]) -> AcrossFindings:
+        """`mark`: of the last commit that the caller sees. What `find` raises is raised."""
+        if (last := self._current(mark)) is not None:
+            return last
+        if not self._asking.acquire(blocking=self._last is None):
+            assert self._last is not None
+            return self._last[1]
+        try:
+            if (last := self._current(mark)) is not None:
+                return last
+            began = self._clock()
+            found = find()
+            self._last, self._until = (mark, found), self._clock() + _REST * (self._clock() - began)
+            return found
+        finally:
+            self._asking.release()
+
+    def _current(self, mark: object) -> AcrossFindings | None:
+        last = self._last
+        return last[1] if last is not None and (last[0] == mark or self._clock() < self._until) else None
+
+
+def audited_pages(
+    stores: Stores, sites: Collection[str] = (), across: dict[str, list[Finding]] | None = None
+) -> Iterator[PageFindings]:
     """Every page that was read, with its own findings and those that only several pages together show. All that counts
-    or lists findings begins here, so that all counts agree. `sites`: as in `pages_of`."""
-    return with_across(pages_of(stores.catalog, sites), stores)
+    or lists findings begins here, so that all counts agree. `sites` as in `pages_of`, `across` as in `with_across`."""
+    return with_across(pages_of(stores.catalog, sites), stores, across)
 
 
-def with_across(pages: Iterator[PageFindings], stores: Stores) -> Iterator[PageFindings]:
-    """These pages with what was found across pages added to their own findings."""
-    found = {_fingerprint(url): findings for url, findings in across_pages(stores).items()}
+def with_across(
+    pages: Iterator[PageFindings], stores: Stores, across: dict[str, list[Finding]] | None = None
+) -> Iterator[PageFindings]:
+    """These pages with what was found across pages added to their own findings; None = it is looked for now."""
+    across = across_pages(stores) if across is None else across
+    found = {_fingerprint(url): findings for url, findings in across.items()}
     for page in pages:
         more = found.get(page.row.fingerprint)
         yield PageFindings(page.row, (*page.findings, *more)) if more else page
 
 
-def across_pages(stores: Stores) -> dict[str, list[Finding]]:
-    """What only several pages show, by page. Codes that the settings ignore are left out, and all without checks."""
+def across_pages(stores: Stores, asked: Asked | None = None) -> dict[str, list[Finding]]:
+    """What only several pages show, by page. Codes that the settings ignore are left out, and all without checks.
+    `asked`: what answers queries instead of the store itself."""
     wanted = stores.settings.audit
     found: dict[str, list[Finding]] = {}
-    for url, finding in _all_across(stores.quads, stores.catalog) if wanted.checks else ():
+    for url, finding in _all_across(asked or stores.quads.parts, stores.catalog) if wanted.checks else ():
         if finding.code not in wanted.ignore:
             found.setdefault(url, []).append(finding)
     return found
 
 
-def _all_across(quads: QuadStore, catalog: Catalog) -> Iterator[tuple[str, Finding]]:
-    for conflict in _conflicts(quads):
+def _all_across(asked: Asked, catalog: Catalog) -> Iterator[tuple[str, Finding]]:
+    for conflict in _conflicts(asked):
         name = conflict.predicate.rpartition("/")[2]
         finding = Finding(
             "id-conflict",
@@ -84,7 +135,7 @@ def _all_across(quads: QuadStore, catalog: Catalog) -> Iterator[tuple[str, Findi
         )
         yield conflict.page, finding
     targets: dict[str, PageRow | None] = {}  # pages of a site point to the same logo
-    for row in _rows(quads, _POINTED.format(terms=_terms(_LINKS), most=50 * _MOST)):
+    for row in _rows(asked, _POINTED.format(terms=_terms(_LINKS), most=50 * _MOST)):
         address = row["o"].value
         if address not in targets:
             targets[address] = _page(catalog, address)
@@ -115,16 +166,16 @@ class _Conflict(NamedTuple):
     pages: int
 
 
-def _conflicts(quads: QuadStore) -> Iterator[_Conflict]:
+def _conflicts(asked: Asked) -> Iterator[_Conflict]:
     """What has several values is no conflict as long as all pages share one of them."""
     suspects = [
-        (row["s"].value, row["p"].value) for row in _rows(quads, _SUSPECTS.format(terms=_terms(_FACTS), most=_MOST))
+        (row["s"].value, row["p"].value) for row in _rows(asked, _SUSPECTS.format(terms=_terms(_FACTS), most=_MOST))
     ]
     suspects = list(dict.fromkeys([one for one in suspects if _IN_BRACKETS.match(one[0])]))
     for start in range(0, len(suspects), _PAIRS):
         pairs = " ".join(f"(<{subject}> <{predicate}>)" for subject, predicate in suspects[start : start + _PAIRS])
         stated: dict[tuple[str, str, str], dict[str, set[str]]] = {}
-        for row in _rows(quads, _STATED.format(pairs=pairs)):
+        for row in _rows(asked, _STATED.format(pairs=pairs)):
             key = (row["s"].value, row["p"].value, row["language"].value)
             stated.setdefault(key, {}).setdefault(row["g"].value, set()).add(row["value"].value)
         for (subject, predicate, _), by_page in sorted(stated.items()):
@@ -138,9 +189,9 @@ def _terms(names: str) -> str:
     return " ".join(f"<{scheme}://schema.org/{name}>" for name in names.split() for scheme in ("http", "https"))
 
 
-def _rows(quads: QuadStore, query: str) -> Iterator[dict[str, _Cell]]:
+def _rows(asked: Asked, query: str) -> Iterator[dict[str, _Cell]]:
     """Pages of one site are in one part of the store; what pages of different parts say is not compared."""
-    for answer in quads.parts(query):
+    for answer in asked(query):
         yield from msgspec.json.decode(answer, type=_Table).results.bindings
 
 

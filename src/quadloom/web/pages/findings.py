@@ -68,7 +68,9 @@ def findings_page(request: WebRequest) -> ViewResponse:
         groups=report.groups[:_GROUPS],
         findings=listed,
     )
-    return ViewResponse("findings.html", view, {"meaning": codes().get(filters.get("code", ""))})
+    extra: dict[str, object] = {"meaning": codes().get(filters.get("code", ""))}
+    extra["left_out"] = request.site.across_pages(request.warehouse.stores).left_out
+    return ViewResponse("findings.html", view, extra)
 
 
 def findings_csv(request: WebRequest) -> Response:
@@ -113,7 +115,8 @@ def _filters(request: WebRequest) -> dict[str, str]:
 
 def _matching(request: WebRequest, filters: dict[str, str]) -> Iterator[PageFindings]:
     site = filters.get("site", "")
-    for page in audited_pages(request.warehouse.stores, (site,) if site else ()):
+    across = request.site.across_pages(request.warehouse.stores)
+    for page in audited_pages(request.warehouse.stores, (site,) if site else (), across.pages):
         wanted = tuple(finding for finding in page.findings if _fits(finding, filters))
         yield PageFindings(page.row, wanted)
 

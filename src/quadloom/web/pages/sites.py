@@ -103,7 +103,8 @@ def site_page(request: WebRequest) -> ViewResponse:
     counts = _trapped(traps)
     facets = request.warehouse.search(site=name, limit=1, facets=True).facets
     found: Counter[str] = Counter()
-    report = audit(_counted(audited_pages(request.warehouse.stores, (name,)), found))
+    across = request.site.across_pages(request.warehouse.stores)
+    report = audit(_counted(audited_pages(request.warehouse.stores, (name,), across.pages), found))
     site = SiteView(
         name=name,
         hosts=[_host(row, counts) for row in hosts],
@@ -121,6 +122,7 @@ def site_page(request: WebRequest) -> ViewResponse:
     tab = request.text("tab", "overview")
     extra: dict[str, object] = {"now": request.site.clock(), "page_count": len(pages), "formula": FORMULA}
     extra["chart"] = _trend(report.trend, name)
+    extra["left_out"] = across.left_out
     return ViewResponse("site.html", site, {**extra, "tab": tab if tab in TABS else "overview"})
 
 

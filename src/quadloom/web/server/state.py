@@ -6,19 +6,22 @@ import contextlib
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
+
+from quadloom.asking.audit.across_pages import AcrossCache, AcrossFindings, across_pages
 from quadloom.asking.sparql.service import QueryService
 from quadloom.asking.statistics import Summary, stored_spelling
 from quadloom.asking.things.table import ThingsCache
 from quadloom.cluster.steering import STANDING, Steering, is_cluster
 from quadloom.crawl.control import Value, ask
-from quadloom.errors import QuadloomError
+from quadloom.errors import QuadloomError, QueryError
 from quadloom.settings import Settings
 from quadloom.stores.backends import open_text, query_source
 from quadloom.stores.protocols.text import TextIndex
-from quadloom.stores.stores import places_of
+from quadloom.stores.stores import Stores, places_of
 from quadloom.web.server.crawl_poller import CrawlPoller
 from quadloom.web.server.lanes import Lane
 from quadloom.web.server.response_cache import ResponseCache
@@ -31,6 +34,7 @@ from quadloom.web.view.usage import MOST_TERMS, UsageCache
 
 # One more than a client may occupy (`web.concurrency`), so that no single client blocks everybody's queries.
 _QUERY_PROCESSES = 3
+_TRUSTED_QUERY = 16 * 1024 * 1024  # bytes of a query of our own
 
 
 class SiteState:
@@ -52,6 +56,7 @@ class SiteState:
         self.cache = ResponseCache()
         self.cards = Cards()
         self.things = ThingsCache()
+        self._across = AcrossCache()
         self.usage = UsageCache(self._statistics)
         self.reader = WarehouseReader(path, settings)
         self.scanner = WarehouseReader(path, settings, name="scanning", threads=2, queue=50)
@@ -87,6 +92,24 @@ class SiteState:
                     ),
                 )
             return self._queries
+
+    def across_pages(self, stores: Stores) -> AcrossFindings:
+        """Findings that only several pages show. A query process looks for them, so that their time and memory
+        have a limit and searches do not wait for it."""
+        return self._across.get(stores.opened_at, lambda: self._find_across(stores))
+
+    def _find_across(self, stores: Stores) -> AcrossFindings:
+        limits = msgspec.structs.replace(self.settings.limits, query_length=_TRUSTED_QUERY, query_rows=0)
+
+        def asked(query: str) -> Iterator[bytes]:
+            with self.queries.ask(query, format="json", limits=limits, client="findings across pages") as answer:
+                yield answer.read()
+
+        try:
+            local = isinstance(query_source(stores.places.quads, self.settings), Path)
+            return AcrossFindings(across_pages(stores, asked if local else None))
+        except QueryError as error:
+            return AcrossFindings({}, f"{error}; `quadloom audit` looks without a limit")
 
     def _statistics(self) -> Summary:
         return self.reader.ask(lambda warehouse: warehouse.ask.statistics(limit=MOST_TERMS))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 import tracemalloc
 from pathlib import Path
@@ -127,3 +128,38 @@ def test_a_bulk_load_makes_no_copy_of_all_lines(tmp_path: Path, monkeypatch: pyt
     tracemalloc.stop()
     assert peak < 4 << 20  # of 10 MB; the engine's own memory is not Python's
     assert len(store) == len(batch)
+
+
+def test_memory_of_what_was_read_is_given_back_and_nothing_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine is closed and opened again between two writes; other threads wait meanwhile."""
+    monkeypatch.setattr(oxigraph, "_READ_QUADS", 10)
+    opened: list[Path] = []
+    monkeypatch.setattr(
+        oxigraph, "_open_store", lambda path, real=oxigraph._open_store: opened.append(path) or real(path)
+    )
+    monkeypatch.setattr(oxigraph, "_LOG_QUADS", 1)
+    store = OxigraphQuads(tmp_path / "quads")
+    store.insert_new([Quads.of(f"x:{page}", b'<x:s> <x:p> "%d" <x:%d> .\n' % (page, page)) for page in range(20)])
+    for page in range(20):
+        store.describe("x:about", [(f"x:{page}", b'<x:%d> <x:p> "a" <x:about> .\n' % page)])
+        store.describe("x:about", [(f"x:{page}", b'<x:%d> <x:p> "b" <x:about> .\n' % page)])
+    store.release_memory()
+    assert len(opened) == 1  # what is in the log would be read again
+    store.flush()
+    lines = store.match(None, None, None, None)  # another thread is in the middle of an answer
+    next(lines)
+    releasing = threading.Thread(target=store.release_memory)
+    releasing.start()
+    time.sleep(0.1)
+    assert releasing.is_alive()
+    del lines
+    releasing.join(20)
+    assert not releasing.is_alive() and len(set(opened)) == 1 and len(opened) >= 2
+    assert len(store) == 40 and store.graph("x:about").count(b'"b"') == 20
+    store.release_memory()
+    before = len(opened)
+    store.release_memory()  # little was read since
+    assert len(opened) == before
+    store.close()

@@ -218,6 +218,7 @@ class Indexer:
                 pause = min(2 * pause, _LONGEST_PAUSE)
             else:
                 self.waiting_for = ""
+                self._quads.release_memory()
                 return
 
     def _idle(self) -> None:

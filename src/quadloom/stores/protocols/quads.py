@@ -91,6 +91,10 @@ class QuadStore(Protocol):
         """Return when everything written is durable."""
         ...
 
+    def release_memory(self) -> None:
+        """Give back the memory of caches, if reading has filled them. Only the writer calls this, between two writes."""
+        ...
+
     def optimize(self) -> None:
         """Compact the files, if the store has any. May take minutes."""
         ...

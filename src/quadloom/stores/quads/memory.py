@@ -81,6 +81,9 @@ class MemoryQuads:
     def flush(self) -> None:
         """Nothing is buffered."""
 
+    def release_memory(self) -> None:
+        """There are no caches."""
+
     def optimize(self) -> None:
         """Nothing to gain."""
 

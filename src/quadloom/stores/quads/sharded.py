@@ -116,6 +116,9 @@ class ShardedQuads:
         for store in self._stores:
             store.flush()
 
+    def release_memory(self) -> None:
+        """Left to the servers."""
+
     def optimize(self) -> None:
         for store in self._stores:
             store.optimize()

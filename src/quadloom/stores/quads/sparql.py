@@ -147,6 +147,9 @@ class SparqlQuads:
     def flush(self) -> None:
         """What the server has acknowledged is as durable as the server promises."""
 
+    def release_memory(self) -> None:
+        """Left to the server."""
+
     def optimize(self) -> None:
         """Left to the server."""
 

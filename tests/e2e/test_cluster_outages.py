@@ -19,7 +19,6 @@ WEB = WebSpec(seed=9, pages=260, hosts=24, scale=0.05, links=20, faults=False, t
 SPARQL_SECONDS, POSTGRES_SECONDS = 40.0, 80.0  # the client gives up after about 10 s, the connection after 60
 
 
-@pytest.mark.timeout(600)
 def test_workers_wait_for_a_sparql_server_and_for_postgresql(tmp_path: Path) -> None:
     sparql, server = sparql_server("--location", str(tmp_path / "server")), start_postgres(fsync=True)
     workers: list[subprocess.Popen[bytes]] = []

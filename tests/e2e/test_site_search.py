@@ -9,7 +9,6 @@ from pathlib import Path
 from urllib.parse import parse_qs
 
 import msgspec
-import pytest
 from msgspec.structs import replace
 from test_topic import DELAY, TopicServer, topic_server
 
@@ -51,7 +50,6 @@ def read(warehouse: Warehouse) -> set[str]:
     return {row.href for row in warehouse.stores.catalog.scan(limit=100_000) if row.outcome in READ_OUTCOMES}
 
 
-@pytest.mark.timeout(300)
 def test_pages_without_in_links_are_found_by_asking(tmp_path: Path) -> None:
     with topic_server() as server:
         plans = chosen(server)
@@ -82,7 +80,6 @@ def test_pages_without_in_links_are_found_by_asking(tmp_path: Path) -> None:
         assert not server.log, "asked once, and not by every crawl"
 
 
-@pytest.mark.timeout(300)
 def test_robots_and_scope_hold_for_searches(tmp_path: Path) -> None:
     with topic_server() as server:
         plan = next(plan for plan in server.plans if plan.search == "form")
@@ -94,7 +91,6 @@ def test_robots_and_scope_hold_for_searches(tmp_path: Path) -> None:
         assert not [path for _, _, _, path in server.log if "?" in path]
 
 
-@pytest.mark.timeout(120)
 def test_a_crawl_without_an_end_asks_within_the_share_of_topics(tmp_path: Path) -> None:
     with topic_server() as server:
         plans = chosen(server)[:1]

@@ -8,6 +8,7 @@ of a module and pytest-xdist's `--dist loadfile` need. Every xdist worker gets t
 from __future__ import annotations
 
 import gc
+import os
 import zlib
 from pathlib import Path
 from random import Random, SystemRandom
@@ -15,6 +16,13 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Several processes of tests share the cores: threads of one matrix would wait for each other, and spin. The processes
+# that tests start choose for themselves.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+import numpy  # noqa: F401  # reads it
+
+del os.environ["OPENBLAS_NUM_THREADS"]
 
 SEEDS = 1_000_000
 

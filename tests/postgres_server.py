@@ -12,7 +12,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -22,6 +21,8 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+
+from servers import free_port
 
 _schemas = count(1)
 
@@ -37,7 +38,7 @@ class PostgresServer:
         self._user = _unprivileged()
         if self._user is not None:
             os.chown(self._folder, self._user.pw_uid, self._user.pw_gid)
-        self.port = _free_port()
+        self.port = free_port()
         self._run("initdb", "-D", str(self.data), "-U", "quadloom", "-A", "trust", "-E", "UTF8", "--no-sync")
         self.start()
         atexit.register(self.remove)
@@ -144,9 +145,3 @@ def _unprivileged() -> pwd.struct_passwd | None:
         except KeyError:
             continue
     raise OSError("no user but root")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -19,6 +19,7 @@ import time
 import uuid
 from contextlib import closing, suppress
 from pathlib import Path
+from random import SystemRandom
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
@@ -31,6 +32,8 @@ _START_SECONDS = 30.0
 S3_ENVIRONMENT = {
     "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "us-east-1",
 }  # fmt: skip
+
+_PORTS = range(12_000, 32_000)  # below Linux' range for outgoing connections
 
 
 class Server:
@@ -122,9 +125,13 @@ class CuttableProxy:
 
 
 def free_port() -> int:
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port for a server that starts later. The kernel's own choice would be given to a client or a server of another
+    test meanwhile, so it is one of those that the kernel never chooses."""
+    while True:
+        port = SystemRandom().choice(_PORTS)
+        with closing(socket.socket()) as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def sparql_server(*options: str) -> Server:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,10 @@ import pytest
 from quadloom.cli.demo import demo_settings
 from quadloom.settings import Settings
 from quadloom_lab.fakeweb import demo_web, serve_in_process
+from servers import free_port
+
+# Seconds that an answer may take: only a server that hangs takes longer, however busy the machine is.
+PATIENCE = 100
 
 
 class Live:
@@ -32,7 +35,7 @@ class Live:
         self.process = process
 
     def get(self, path: str) -> dict[str, object]:
-        with urllib.request.urlopen(self.base + path, timeout=10) as answer:
+        with urllib.request.urlopen(self.base + path, timeout=PATIENCE) as answer:
             found = json.load(answer)
         assert isinstance(found, dict)
         return found
@@ -79,19 +82,13 @@ def _toml(settings: Settings) -> str:
     return "\n".join(lines) + "\n"
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def _wait(base: str, process: subprocess.Popen[bytes], log: Path) -> None:
     """Until the stores answer and the first pages are searchable."""
     deadline = time.monotonic() + 240  # a loaded machine starts slowly; a server that ends is noticed at once
     while time.monotonic() < deadline:
         assert process.poll() is None, log.read_text()
         try:
-            with urllib.request.urlopen(base + "/search.json?q=lighthouse", timeout=5) as answer:
+            with urllib.request.urlopen(base + "/search.json?q=lighthouse", timeout=PATIENCE) as answer:
                 if json.load(answer)["total"]:
                     return
         except (URLError, ConnectionError, TimeoutError):

@@ -88,7 +88,6 @@ def settings(site: ScriptedSite, browser: str, **sections: dict[str, Value]) -> 
 
 @needs_chromium
 @pytest.mark.browser
-@pytest.mark.timeout(300)
 def test_a_shell_is_read_after_its_scripts_and_within_the_rules(
     tmp_path: Path, site: ScriptedSite, elsewhere: socket.socket
 ) -> None:
@@ -115,7 +114,6 @@ def test_a_shell_is_read_after_its_scripts_and_within_the_rules(
 
 @needs_chromium
 @pytest.mark.browser
-@pytest.mark.timeout(300)
 def test_scripts_that_never_end_cost_their_own_page(site: ScriptedSite) -> None:
     site.pages["/"] = html("<div id=root></div><script>for (;;) {}</script>")
     seen = inspect(site.url(), settings=settings(site, "auto", limits={"render_seconds": 2.0}))
@@ -128,7 +126,6 @@ def test_scripts_that_never_end_cost_their_own_page(site: ScriptedSite) -> None:
 
 @needs_chromium
 @pytest.mark.browser
-@pytest.mark.timeout(300)
 def test_a_browser_that_is_killed_gives_its_pages_back_and_leaves_no_process() -> None:
     page = Page(
         "http://a.example/", "http://a.example/", 200, (("content-type", "text/html"),), html(SHELL).body, 0.0, 0.1

@@ -176,7 +176,6 @@ def test_init_writes_a_file_that_loads(tmp_path: Path) -> None:
     complained(quadloom("init", cwd=tmp_path), 2, "exists")
 
 
-@pytest.mark.timeout(400)
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs the right to mount a small tmpfs")
 def test_a_full_disk_ends_the_crawl_and_loses_nothing(tmp_path: Path) -> None:
     from faults.crawling import command, finish, write_config
@@ -188,7 +187,7 @@ def test_a_full_disk_ends_the_crawl_and_loses_nothing(tmp_path: Path) -> None:
     if mounted.returncode:
         pytest.skip("tmpfs cannot be mounted here")
     try:
-        web = FakeWeb(WebSpec(seed=5, pages=1500, hosts=6, scale=1.0, traps=False, slow_seconds=0.0, crawl_delay=0.0))
+        web = FakeWeb(WebSpec(seed=5, pages=600, hosts=6, scale=1.0, traps=False, slow_seconds=0.0, crawl_delay=0.0))
         with serve_in_process(web, logging=False) as serving:
             config = write_config(tmp_path, serving)
             warehouse = disk / "w"
@@ -199,7 +198,7 @@ def test_a_full_disk_ends_the_crawl_and_loses_nothing(tmp_path: Path) -> None:
             finish(warehouse, config, "crawl", "--json")
             assert finish(warehouse, config, "verify", "--json")["ok"]
     finally:
-        subprocess.run(["umount", str(disk)], check=False)
+        subprocess.run(["umount", "--lazy", str(disk)], check=False)  # a child of the crawl may still be ending
 
 
 def test_a_server_that_is_not_there(tmp_path: Path) -> None:

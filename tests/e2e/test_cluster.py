@@ -130,7 +130,6 @@ def stop(process: subprocess.Popen[bytes]) -> None:
     assert process.returncode == 130, (told or b"").decode()[-3000:]
 
 
-@pytest.mark.timeout(240)
 def test_a_killed_and_a_paused_worker_lose_nothing_and_hurt_nobody(tmp_path: Path) -> None:
     with serve_in_process(FakeWeb(WEB), log=tmp_path / "requests.jsonl") as serving:
         cluster = Cluster(tmp_path, serving)
@@ -174,7 +173,6 @@ def test_a_killed_and_a_paused_worker_lose_nothing_and_hurt_nobody(tmp_path: Pat
         assert cluster.tell("search", "the")["total"]
 
 
-@pytest.mark.timeout(300)
 def test_a_crawl_on_a_shared_database_ends_by_itself_and_everybody_can_look(tmp_path: Path) -> None:
     web = FakeWeb(WebSpec(seed=4, pages=40, hosts=4, scale=0.05, links=12, faults=False, traps=False, crawl_delay=0.0))
     with serve_in_process(web, log=tmp_path / "requests.jsonl") as serving:
@@ -194,7 +192,6 @@ def test_a_crawl_on_a_shared_database_ends_by_itself_and_everybody_can_look(tmp_
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_a_database_that_is_killed_and_comes_back_does_not_end_the_crawl(tmp_path: Path) -> None:
     web = FakeWeb(
         WebSpec(seed=4, pages=150, hosts=12, scale=0.05, links=12, faults=False, traps=False, crawl_delay=0.0)
@@ -215,7 +212,6 @@ def test_a_database_that_is_killed_and_comes_back_does_not_end_the_crawl(tmp_pat
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_workers_share_a_bucket_and_a_sparql_server(tmp_path: Path) -> None:
     """One machine is lost with its disk, another joins for a moment: nothing settled is lost, nothing read twice."""
     bucket, sparql = new_bucket(), sparql_server("--location", str(tmp_path / "server"))
@@ -259,7 +255,6 @@ def _found(cluster: Cluster) -> set[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_workers_for_single_phases(tmp_path: Path) -> None:
     """One machine fetches, two transform, one indexes and extracts; one of those that transform is killed."""
     web = FakeWeb(WebSpec(seed=4, pages=60, hosts=6, scale=0.05, links=15, faults=False, traps=False, crawl_delay=0.0))

@@ -12,7 +12,7 @@ from e2e.test_cluster import Cluster, stop
 from faults.crawling import kill_group
 from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 # Few sites: most of the 256 shards have nothing to do.
 WEB = WebSpec(seed=9, pages=1500, hosts=60, scale=0.05, links=20, faults=False, traps=False, crawl_delay=0.0)
 FAIR = 0.7  # of a fair share

@@ -14,7 +14,7 @@ from quadloom.cli.main import COMMANDS, run
 from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
 from servers import sparql_server
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 WEB = WebSpec(seed=4, pages=60, hosts=6, scale=0.05, links=15, faults=False, traps=False, crawl_delay=0.0)
 ELSEWHERE = {
     "demo",

@@ -31,7 +31,6 @@ def moments(log: Path) -> list[float]:
     return [float(one["wall"]) for one in found if not one["target"].endswith("/robots.txt")]
 
 
-@pytest.mark.timeout(600)
 def test_pages_grow_with_workers_and_new_ones_carry_their_share(tmp_path: Path) -> None:
     workers: list[subprocess.Popen[bytes]] = []
     rates: dict[int, float] = {}

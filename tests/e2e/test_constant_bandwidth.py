@@ -33,7 +33,6 @@ def settings_for(serving: FakeWebServer) -> Settings:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)
 def test_every_slot_has_its_reads(tmp_path: Path) -> None:
     """Discovery ends and refresh takes over within these slots, rankings move pages, first reads are forbidden by
     robots.txt: none of it may show. A slot in which this machine stood still is not judged. Where other tests take its

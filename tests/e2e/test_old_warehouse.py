@@ -21,8 +21,6 @@ import quadloom
 from fakeweb import frozen
 from fixtures.old_warehouse import EXPECTED, QUERIES, SEARCHES, Cli, answers, notices, rows, statements, unpack, wishes
 
-pytestmark = pytest.mark.timeout(300)
-
 
 @pytest.fixture(scope="module")
 def expected() -> dict[str, object]:

@@ -21,8 +21,6 @@ from quadloom.model.phase import Owed
 from quadloom.warehouse import Warehouse
 from quadloom_lab.fakeweb import FakeWeb, FakeWebServer, WebSpec, serve_in_process
 
-pytestmark = pytest.mark.timeout(300)
-
 
 class Held(NamedTuple):
     """What a warehouse holds after a crawl, without anything that depends on the order of visits."""

@@ -21,7 +21,6 @@ WINDOW = 40
 
 
 @pytest.mark.timing
-@pytest.mark.timeout(180)
 def test_no_host_and_no_address_is_asked_early_also_after_a_crash(tmp_path: Path) -> None:
     web = FakeWeb(
         WebSpec(seed=9, pages=400, hosts=200, scale=0.05, links=20, faults=False, traps=False, crawl_delay=0.6)
@@ -76,7 +75,6 @@ class _Stormy(BaseHTTPRequestHandler):
 
 
 @pytest.mark.timing
-@pytest.mark.timeout(200)
 def test_a_429_storm_is_answered_with_silence_and_remembered_over_a_crash(tmp_path: Path) -> None:
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Stormy)
     threading.Thread(target=server.serve_forever, daemon=True).start()

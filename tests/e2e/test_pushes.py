@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-import pytest
-
 from command_line import quadloom
 from fakeweb.hub import Hub, hub_on_loopback
 from fakeweb.scripted import Answer, ScriptedSite
@@ -91,7 +89,6 @@ class Serving:
             time.sleep(0.1)
 
 
-@pytest.mark.timeout(240)
 def test_a_push_is_read_at_once_and_all_survives_a_kill(tmp_path: Path) -> None:
     with hub_on_loopback() as hub, ScriptedSite({}) as site:
         site.pages["/feed"] = feed(hub.url, "first")
@@ -150,7 +147,6 @@ def _left(serving: Serving, hub: Hub, site: ScriptedSite) -> None:
     serving.wait(lambda: serving.topics() == [], "and nothing is kept")
 
 
-@pytest.mark.timeout(120)
 def test_a_hub_in_a_private_network_is_not_asked(tmp_path: Path) -> None:
     """The feed may be read, as its port is open to us; its hub's is not."""
     with hub_on_loopback() as hub, ScriptedSite({}) as site:

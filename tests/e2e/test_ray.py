@@ -72,7 +72,6 @@ def kill_a_task() -> int:
     raise AssertionError("no Ray task is running")
 
 
-@pytest.mark.timeout(240)
 def test_a_killed_task_is_repeated_and_an_interrupted_job_is_resumed(warehouse: Warehouse) -> None:
     ray = on_ray_tasks("local", SETTINGS)
     given: list[set[str]] = []
@@ -106,7 +105,6 @@ def test_a_killed_task_is_repeated_and_an_interrupted_job_is_resumed(warehouse: 
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_ray_places_workers_and_restarts_them(tmp_path: Path) -> None:
     with serve_in_process(FakeWeb(WEB), log=tmp_path / "requests.jsonl") as serving:
         cluster = Cluster(tmp_path, serving, delay=0.1)
@@ -162,7 +160,6 @@ def is_open(port: int) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
 def test_bulk_work_on_a_ray_cluster_with_all_stores_on_servers(tmp_path: Path, ray_address: str) -> None:
     """The tasks see nothing but the servers: the directory of the warehouse is not theirs."""
     web = FakeWeb(WebSpec(seed=4, pages=40, hosts=4, scale=0.05, links=12, faults=False, traps=False, crawl_delay=0.0))

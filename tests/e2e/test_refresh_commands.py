@@ -44,7 +44,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         yield Place(tmp_path_factory.mktemp("refresh"), serving)
 
 
-@pytest.mark.timeout(180)
 def test_refresh_by_age_site_and_url(place: Place) -> None:
     with place.reading() as warehouse:
         pages = [row for row in warehouse.stores.catalog.scan(limit=10_000) if row.status == 200]
@@ -63,7 +62,6 @@ def test_refresh_by_age_site_and_url(place: Place) -> None:
     assert all(row.href not in again for row in pages if row.host != host and row.href != other), "nothing else was due"
 
 
-@pytest.mark.timeout(180)
 def test_changes_are_followed_through_a_pipe(place: Place) -> None:
     with place.reading() as warehouse:
         pages = [row.href for row in warehouse.stores.catalog.scan(limit=10_000) if row.status == 200 and row.archive]

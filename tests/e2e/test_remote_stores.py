@@ -76,7 +76,6 @@ def graph(warehouse: Path, config: Path) -> set[str]:
     return {line for line in lines if line and not line.endswith("<urn:quadloom:pages> .")}
 
 
-@pytest.mark.timeout(300)
 def test_a_killed_crawl_resumes_and_gives_the_same_graph(remote: Remote, tmp_path: Path) -> None:
     config = remote.config()
     seeds = remote.serving.web.seeds
@@ -96,7 +95,6 @@ def test_a_killed_crawl_resumes_and_gives_the_same_graph(remote: Remote, tmp_pat
     assert len(mine) > 500
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     "point",
     [
@@ -119,7 +117,6 @@ def test_crash_between_two_writes(remote: Remote, point: str) -> None:
     assert graph(remote.warehouse, config)
 
 
-@pytest.mark.timeout(300)
 def test_upkeep_and_questions(remote: Remote) -> None:
     config = remote.config()
     finish(remote.warehouse, config, "crawl", *remote.serving.web.seeds, "--json")

@@ -9,7 +9,6 @@ from pathlib import Path
 from urllib.parse import parse_qs
 
 import msgspec
-import pytest
 from msgspec.structs import replace
 from test_topic import DELAY, TopicServer, topic_server
 
@@ -59,7 +58,6 @@ def read(warehouse: Warehouse) -> set[str]:
     return {row.href for row in warehouse.stores.catalog.scan(limit=100_000) if row.outcome in READ_OUTCOMES}
 
 
-@pytest.mark.timeout(300)
 def test_pages_without_in_links_are_found_by_asking(tmp_path: Path) -> None:
     with topic_server() as server:
         plans = chosen(server)
@@ -91,7 +89,6 @@ def test_pages_without_in_links_are_found_by_asking(tmp_path: Path) -> None:
 
 
 @pytest.mark.cluster
-@pytest.mark.timeout(300)
 def test_a_worker_asks_the_searches_of_its_own_shards(tmp_path: Path) -> None:
     with topic_server() as server:
         plans = chosen(server)
@@ -118,7 +115,6 @@ def test_a_worker_asks_the_searches_of_its_own_shards(tmp_path: Path) -> None:
             assert min(after - before for before, after in pairwise(times)) > 0.5 * DELAY, "searches take turns"
 
 
-@pytest.mark.timeout(300)
 def test_robots_and_scope_hold_for_searches(tmp_path: Path) -> None:
     with topic_server() as server:
         plan = next(plan for plan in server.plans if plan.search == "form")
@@ -130,7 +126,6 @@ def test_robots_and_scope_hold_for_searches(tmp_path: Path) -> None:
         assert not [path for _, _, _, path in server.log if "?" in path]
 
 
-@pytest.mark.timeout(120)
 def test_a_crawl_without_an_end_asks_within_the_share_of_topics(tmp_path: Path) -> None:
     with topic_server() as server:
         plans = chosen(server)[:1]

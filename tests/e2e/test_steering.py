@@ -14,10 +14,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from e2e.live_site import _toml, free_port
+from e2e.live_site import _toml
 from quadloom.cli.demo import demo_settings
 from quadloom.settings import Settings
 from quadloom_lab.fakeweb import demo_web, serve_in_process
+from servers import free_port
 
 
 @contextmanager
@@ -54,7 +55,6 @@ def until(words: str, look: object, seconds: float = 60.0) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_a_crawl_of_another_terminal_is_paused_from_the_site(tmp_path: Path) -> None:
     with serve_in_process(demo_web(), logging=False) as serving:
         settings = demo_settings(Settings(), serving.web.hosts_override())

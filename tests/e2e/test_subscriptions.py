@@ -74,7 +74,6 @@ class Crawling:
         assert not self._thread.is_alive()
 
 
-@pytest.mark.timeout(150)
 def test_a_subscribed_page_is_read_more_often_from_then_on(tmp_path: Path) -> None:
     with ScriptedSite(alike()) as site:
         settings = settings_of(site, freshness={**FRESHNESS})
@@ -91,7 +90,6 @@ def _pause(warehouse: Path, site: ScriptedSite, page: int) -> float:
         return decode(SqliteCatalog(database).pages([key])[key].schedule, PageScheduleRow).plan.period
 
 
-@pytest.mark.timeout(150)
 def test_one_change_is_told_by_webhook_command_and_query(tmp_path: Path) -> None:
     with ScriptedSite({"/": html("<p vocab='http://schema.org/' typeof=Event><b property=name>first</b>")}) as site:
         settings = settings_of(site)

@@ -172,7 +172,6 @@ def test_topic_crawl_over_http_is_polite_and_lands_in_the_warehouse(
     assert {line["url"] for line in report["found"]} <= scored
 
 
-@pytest.mark.timeout(120)
 def test_what_a_topical_crawl_reads_is_a_page_like_any_other(tmp_path: Path) -> None:
     """Scheduled, explained, with the home pages, and kept fresh by a crawl without an end, whose scope is elsewhere."""
     with topic_server() as server:
@@ -295,7 +294,6 @@ def test_survey_prints_shares_and_keeps_channels(tmp_path: Path, capsys: pytest.
     ]
 
 
-@pytest.mark.timeout(180)
 def test_a_watched_topic_is_served_by_a_crawl_without_an_end_within_its_share(tmp_path: Path) -> None:
     """Rounds find what was not there before, read nothing twice, and share hosts' pace and bandwidth with the crawl."""
     with topic_server() as server:

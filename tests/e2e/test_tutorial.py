@@ -33,7 +33,6 @@ def pattern(line: str) -> re.Pattern[str]:
     return re.compile(r".*?".join(parts))
 
 
-@pytest.mark.timeout(300)
 def test_every_step_prints_what_the_page_shows(tmp_path: Path) -> None:
     (tmp_path / "quadloom.toml").write_text(SITES_CONFIG, encoding="utf-8")
     text = PAGE.read_text(encoding="utf-8")

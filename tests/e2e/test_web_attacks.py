@@ -12,6 +12,7 @@ from urllib.parse import quote
 import pytest
 import uvicorn
 
+from e2e.live_site import PATIENCE
 from quadloom.settings import Settings, WebSettings
 from quadloom.web.app import create_app
 from quadloom.web.server.state import SiteState
@@ -80,6 +81,7 @@ def test_no_script_runs(base: str) -> None:
     with playwright.sync_playwright() as running:
         chromium = running.chromium.launch(executable_path=path, args=["--no-sandbox"])
         page = chromium.new_page()
+        page.set_default_timeout(PATIENCE * 1000)
         dialogs: list[str] = []
         page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
         for address in _addresses():

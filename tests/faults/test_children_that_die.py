@@ -100,7 +100,6 @@ def tries(folder: Path) -> int:
     return len((folder / "tries.log").read_text().splitlines())
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("module", "name"),
     [("quadloom.fetching.http.transport", "fetch"), ("quadloom.workers.worker_main", "transform")],
@@ -116,7 +115,6 @@ def test_a_process_that_cannot_start_ends_the_crawl_with_a_reason(tmp_path: Path
         assert warehouse.stores.frontier.stats(0.0).queued > 0, "nothing is lost: the next crawl goes on"
 
 
-@pytest.mark.timeout(300)
 def test_a_response_that_kills_the_fetch_process_costs_itself(tmp_path: Path) -> None:
     done = crawl(tmp_path, CRASHING)
     assert done.returncode == 0, done.stderr[-3000:]

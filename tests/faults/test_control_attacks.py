@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
-import pytest
 
 from quadloom.crawl.commands import CrawlCommands
 from quadloom.crawl.control import ControlRequest
@@ -83,7 +82,6 @@ def hostile(commands: CrawlCommands) -> Iterator[ControlRequest]:
     yield from (ControlRequest(text, {}) for text in TEXTS)
 
 
-@pytest.mark.timeout(600)
 def test_no_command_ends_the_crawl(tmp_path: Path) -> None:
     web, errors = Web(), list[BaseException]()
     with Warehouse.open(tmp_path / "w", settings=SETTINGS) as warehouse:

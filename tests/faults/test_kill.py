@@ -25,7 +25,7 @@ from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
 @pytest.mark.parametrize(
     ("kills", "pages"),
     [
-        pytest.param(5, 400, marks=pytest.mark.timeout(600)),
+        (5, 400),
         pytest.param(200, 8000, marks=[pytest.mark.slow, pytest.mark.timeout(3000)]),
         pytest.param(500, 12_000, marks=[pytest.mark.slow, pytest.mark.timeout(7000)]),
     ],

@@ -18,7 +18,7 @@ from quadloom.stores.protocols.text import SearchRequest
 from quadloom.warehouse import Warehouse
 
 KILLS = [
-    pytest.param(2, marks=pytest.mark.timeout(600)),
+    2,
     pytest.param(50, marks=[pytest.mark.slow, pytest.mark.timeout(3000)]),
 ]
 OLD, NEW = 40, 120  # pages that are there before, and that are imported

@@ -34,7 +34,6 @@ prior_interval = "2s"
 """
 
 
-@pytest.mark.timeout(300)
 def test_one_notice_per_change_over_kills(tmp_path: Path) -> None:
     chance = random.Random(20262)
     web = FakeWeb(
@@ -144,7 +143,6 @@ def test_kills_between_commit_and_delivery_lose_nothing(tmp_path: Path, rounds: 
         )
 
 
-@pytest.mark.timeout(300)
 def test_a_pause_after_a_failure_survives_a_restart(tmp_path: Path) -> None:
     warehouse = tmp_path / "warehouse"
     with ScriptedSite({"/": html("<title>here</title>")}) as site, receiving(answer=lambda _: 500) as received:

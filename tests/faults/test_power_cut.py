@@ -162,13 +162,11 @@ STATES = [2, pytest.param(100, marks=[pytest.mark.slow, pytest.mark.timeout(3000
 LATER = [STATES[1]]
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("states", [3, STATES[1]])
 def test_power_cut_in_a_crawl(tmp_path: Path, states: int) -> None:
     cut(tmp_path, CRAWL, prepare_crawl, states, 0)
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("states", STATES)
 def test_power_cut_in_a_rebuild(tmp_path: Path, states: int) -> None:
     cut(tmp_path, REBUILD, prepare_rebuild, states, PAGES)

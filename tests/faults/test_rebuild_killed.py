@@ -94,7 +94,6 @@ def check(path: Path, pages: int, quads: int) -> bool:
     return True
 
 
-@pytest.mark.timeout(300)
 def test_killed_between_every_two_steps(tmp_path: Path) -> None:
     pages = 40
     path = filled(tmp_path, pages)
@@ -112,7 +111,7 @@ def test_killed_between_every_two_steps(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "kills",
     [
-        pytest.param(2, marks=pytest.mark.timeout(300)),
+        2,
         pytest.param(50, marks=[pytest.mark.slow, pytest.mark.timeout(2000)]),
     ],
 )

@@ -70,7 +70,7 @@ def test_killed_between_every_two_steps(tmp_path: Path, point: str) -> None:
 @pytest.mark.parametrize(
     "kills",
     [
-        pytest.param(2, marks=pytest.mark.timeout(600)),
+        2,
         pytest.param(50, marks=[pytest.mark.slow, pytest.mark.timeout(3000)]),
     ],
 )

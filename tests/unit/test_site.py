@@ -30,7 +30,6 @@ def test_every_how_to_is_in_the_navigation() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     pytest.importorskip("material")
     pytest.importorskip("mkdocstrings")

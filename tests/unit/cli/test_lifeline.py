@@ -6,10 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 
-
-@pytest.mark.timeout(90)
 def test_a_crawl_that_ends_before_its_input_does_not_abort(tmp_path: Path) -> None:
     """The guard refuses the only URL, so the crawl ends at once, while a thread still waits for the end of input."""
     command = [sys.executable, "-m", "quadloom.cli", "-w", str(tmp_path / "w"), "crawl", "--until-input-ends"]

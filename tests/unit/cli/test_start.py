@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -40,6 +41,18 @@ def imported(statement: str) -> set[str]:
 def test_nothing_heavy_is_imported(module: str) -> None:
     found = imported(f"import {module}")
     assert [name for name in _HEAVY if name in found] == []
+
+
+def test_matrices_stay_in_one_thread_unless_the_user_wants_more() -> None:
+    threads = "print(os.environ['OPENBLAS_NUM_THREADS'], len(os.listdir('/proc/self/task')))"
+    ask = [sys.executable, "-c", f"import quadloom.cli.main, os, numpy; {threads}"]
+    others = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    said = [
+        subprocess.run(ask, env=environment, capture_output=True, text=True, check=True).stdout.split()
+        for environment in (others, {**others, "OPENBLAS_NUM_THREADS": "2"})
+    ]
+    assert said[0] == ["1", "1"]
+    assert said[1][0] == "2"
 
 
 def test_help_needs_no_parser_of_options() -> None:

@@ -164,7 +164,6 @@ def test_ray_needs_stores_that_others_reach() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 @pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="RAY IS NOT INSTALLED: pip install quadloom[ray]")
 def test_ray_tasks_find_the_same_and_survive_a_killed_worker(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch

@@ -185,7 +185,6 @@ def test_a_rebuild_of_local_indexes_cannot_be_cut(warehouse: Warehouse) -> None:
         warehouse.maintenance.rebuild(runner=in_processes(2))
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("text", ["tantivy+shards", pytest.param("postgresql:", marks=pytest.mark.slow)])
 def test_a_rebuild_in_parallel_gives_the_same_and_is_resumed(tmp_path: Path, text: str) -> None:
     sparql = sparql_server()
@@ -221,7 +220,6 @@ def test_a_rebuild_in_parallel_gives_the_same_and_is_resumed(tmp_path: Path, tex
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
 def test_a_killed_rebuild_is_resumed(tmp_path: Path) -> None:
     sparql = sparql_server()
     stores = on_servers(tmp_path, sparql)

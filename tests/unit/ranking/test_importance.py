@@ -50,7 +50,9 @@ def paper_power_iteration(csr: sparse.csr_array, damping: float, jump: np.ndarra
     vector = np.full(len(jump), 1 / len(jump))
     for _ in range(1200):
         new = damping * spread @ vector + (1 - damping) * jump
-        vector = new * vector.sum() / new.sum()
+        before, vector = vector, new * vector.sum() / new.sum()
+        if np.abs(vector - before).sum() < 1e-13:
+            break
     return vector
 
 

@@ -272,6 +272,5 @@ def test_write_says_when_a_limit_cut_it_short() -> None:
     ],
     ids=["links-times-subjects", "properties-times-text", "long-namespace", "many-prefixes"],
 )
-@pytest.mark.timeout(20)
 def test_products_of_small_parts_stay_bounded(page: str) -> None:
     assert len(extract(page.encode(), url=URL)) < 64 * 1024 * 1024

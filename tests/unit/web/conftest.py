@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from httpx import Response
 from web_fixture import fill
 
 from quadloom.settings import Settings, WebSettings
@@ -17,6 +20,15 @@ from quadloom.web.server.tokens import FILE, Tokens
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from starlette.testclient import TestClient
+
+
+class PatientClient(TestClient):
+    """Asks again while the server says that it is too busy, as a client shall: on a loaded machine it may be."""
+
+    def request(self, *given: Any, **options: Any) -> Response:
+        while (answer := super().request(*given, **options)).status_code == 503 and "too busy right now" in answer.text:
+            time.sleep(float(answer.headers["retry-after"]))
+        return answer
 
 
 @pytest.fixture(scope="session")
@@ -36,5 +48,5 @@ def client(warehouse_path: Path, token: str) -> Iterator[TestClient]:
     """A server that may control, without a limit on the rate."""
     settings = Settings(web=WebSettings(rate=0.0, concurrency=0))
     site = SiteState(warehouse_path, settings, may_control=True)
-    with TestClient(create_app(site), base_url="http://127.0.0.1:7272", follow_redirects=False) as client:
+    with PatientClient(create_app(site), base_url="http://127.0.0.1:7272", follow_redirects=False) as client:
         yield client

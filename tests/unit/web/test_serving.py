@@ -18,6 +18,7 @@ import pytest
 from quadloom.cli import serve
 from quadloom.cli.main import run
 from quadloom.web.server.tokens import FILE, Tokens
+from servers import free_port
 
 
 def test_listening_elsewhere_needs_a_token(
@@ -92,23 +93,21 @@ def test_open_files_are_raised_or_connections_are_fewer(monkeypatch: pytest.Monk
 
 @contextlib.contextmanager
 def _serving(warehouse: Path, **environment: str) -> Iterator[tuple[str, int]]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        place = ("127.0.0.1", int(probe.getsockname()[1]))
+    place = ("127.0.0.1", free_port())
     command = [sys.executable, "-m", "quadloom.cli", "-w", str(warehouse), "--quiet", "serve"]
     server = subprocess.Popen([*command, "--port", str(place[1])], env={**os.environ, **environment})
     try:
         yield place
     finally:
         server.terminate()
-        assert server.wait(30) == 0
+        assert server.wait(300) == 0
 
 
 def _connected(place: tuple[str, int]) -> socket.socket:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 300
     while True:
         try:
-            return socket.create_connection(place, timeout=10)
+            return socket.create_connection(place, timeout=300)
         except ConnectionRefusedError:
             assert time.monotonic() < deadline, "the server did not come up"
             time.sleep(0.1)

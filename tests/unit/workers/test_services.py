@@ -246,7 +246,6 @@ def test_a_command_and_then_a_stylesheet(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timing
-@pytest.mark.timeout(300)
 def test_four_instances_of_half_a_second_are_three_and_a_half_times_as_fast(
     serve: Callable[[Answer], Instance],
 ) -> None:

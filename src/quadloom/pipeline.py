@@ -38,6 +38,7 @@ from quadloom.phases.index import IndexedText, page_graph, text_document
 from quadloom.phases.page_result import PageResult, PhaseSeconds
 from quadloom.phases.transform import transform
 from quadloom.settings import LimitSettings, Settings
+from quadloom.stores.protocols.text import TextDocument
 from quadloom.syntaxes.external import ServicesNeeded
 from quadloom.syntaxes.installed import SYNTAXES
 from quadloom.syntaxes.registry import Loader, Registry
@@ -133,9 +134,7 @@ def _page_result(
         facts,
         quads,
         text,
-        text_digest=xxh3_128_digest(f"{text.title}\0{text.body}\0{text.literals}".encode("utf-8", "replace"))
-        if text
-        else b"",
+        text_digest=_digest_of(text) if text else b"",
         body_digest=xxh3_128_digest(page.body),
         edges=edges(transformed.links, leading_to, vocabulary=settings.freshness.vocabulary_links),
         links=len(transformed.links),
@@ -148,6 +147,12 @@ def _page_result(
         push=push_offer(page, transformed) if settings.subscriptions.websub else None,
         audit=transformed.audit,
     )
+
+
+def _digest_of(text: TextDocument) -> bytes:
+    """Field by field, because Python keeps the UTF-8 of a text that was encoded before."""
+    fields = (text.title, text.body, text.literals)
+    return xxh3_128_digest(b"\0".join([field.encode("utf-8", "replace") for field in fields]))
 
 
 def _absence(noindex: bool, left_out: bool) -> tuple[Finding, ...]:

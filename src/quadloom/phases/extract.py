@@ -19,6 +19,11 @@ from quadloom.model.url import Url, canonical, fingerprint, host_of, resolve, si
 from quadloom.model.visit import Visit
 from quadloom.settings.loading import check_strategy_names
 
+try:
+    from quadloom.native import records as _native
+except ImportError:  # it was not built: there is no compiler
+    _native = None  # type: ignore[assignment]
+
 # Kinds that a reader could click or a machine could read; images, stylesheets and bare IRIs in data are not pages.
 _NAVIGABLE: frozenset[LinkKind] = frozenset((
     "plain", "typed", "next", "alternate", "feed", "canonical", "describedby", "seealso", "sitemap", "item", "embed",
@@ -77,6 +82,8 @@ _REMEMBERED = 200  # characters of an href; longer ones are rare, seldom repeat 
 def targets(links: Sequence[Link]) -> list[LinkTarget]:
     """The target of each link, in order."""
     known = _targets
+    if _native is not None:
+        return _native.targets_of(tuple(links), known, _target)
     return [known.get(link.target) or _target(link.target) for link in links]
 
 
@@ -166,8 +173,12 @@ def edges(links: Sequence[Link], leading_to: Sequence[LinkTarget], *, vocabulary
     our own mapping that names `rdf:type`.
     """
     left_out = frozenset[LinkKind](("image",)) if vocabulary else _NOT_COUNTED
-    pairs = zip(links, leading_to, strict=True)
-    return array("q", {target.fingerprint for link, target in pairs if link.kind not in left_out}).tobytes()
+    if _native is not None:
+        numbers = _native.fingerprints(tuple(links), [*leading_to], left_out)
+    else:
+        pairs = zip(links, leading_to, strict=True)
+        numbers = {target.fingerprint for link, target in pairs if link.kind not in left_out}
+    return array("q", numbers).tobytes()
 
 
 def _depth(link: Link, visit: Visit) -> int:

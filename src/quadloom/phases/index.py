@@ -17,6 +17,11 @@ from quadloom.syntaxes.rdf.blank_nodes import CanonicalLines, canonical
 from quadloom.syntaxes.rdf.links import link_triples
 from quadloom.syntaxes.terms import RDF, XSD
 
+try:
+    from quadloom.native import records as _native
+except ImportError:  # it was not built: there is no compiler
+    _native = None  # type: ignore[assignment]
+
 # A literal within a triple term; elsewhere an object is one. A quote inside is always escaped.
 _LITERAL = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"(?:@[A-Za-z0-9-]+|\^\^<[^>]*>)?')
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)")
@@ -91,12 +96,7 @@ class SchemaSpelling:
 
     def triples(self, triples: Sequence[Triple]) -> Sequence[Triple]:
         """Each once, as before."""
-        old, datatype = self._old, self._datatype
-        concerned = [
-            number
-            for number, (_, predicate, obj) in enumerate(triples)
-            if predicate.startswith(old) or obj.startswith(old) or (obj[-1:] == ">" and datatype in obj)
-        ]
+        concerned = _places_using(triples, self._old, self._datatype)
         if not concerned:
             return triples
         spelled = [*triples]
@@ -121,6 +121,17 @@ class SchemaSpelling:
         return spelled
 
 
+def _places_using(triples: Sequence[Triple], beginning: str, datatype: str) -> list[int]:
+    """Statements whose predicate or object begins so, or whose object has such a datatype."""
+    if _native is not None:
+        return _native.places_using(tuple(triples), beginning, datatype)
+    return [
+        number
+        for number, (_, predicate, obj) in enumerate(triples)
+        if predicate.startswith(beginning) or obj.startswith(beginning) or (obj[-1:] == ">" and datatype in obj)
+    ]
+
+
 @lru_cache(maxsize=2)
 def _spelling(scheme: str) -> SchemaSpelling:
     return SchemaSpelling(scheme)
@@ -138,7 +149,7 @@ def text_document(
 ) -> IndexedText:
     """Words and facets of a page. `most`: characters of its literals."""
     host = host_of(page.final_url)
-    literals, left_out = words_of(literals_in(graph.stored.objects), most)
+    literals, left_out = words_in(graph.stored.objects, most)
     texts = {
         "title": transformed.title,
         "headings": transformed.headings,
@@ -170,6 +181,15 @@ def _types(transformed: Transformed, schema_org: str) -> tuple[str, ...]:
         return transformed.types
     spelling = _spelling(schema_org)
     return tuple(dict.fromkeys([spelling.term(f"<{name}>")[1:-1] for name in transformed.types]))
+
+
+def words_in(objects: list[str], most: int) -> tuple[str, int]:
+    """`words_of` the literals among the objects."""
+    found = _native.literal_words(objects, most, _WORDY) if _native is not None else None
+    if found is None:
+        return words_of(literals_in(objects), most)
+    joined, left_out = found
+    return (_ESCAPE.sub(_unescape, joined) if "\\" in joined else joined), left_out
 
 
 def literals_in(objects: Iterable[str]) -> list[str]:
@@ -207,9 +227,12 @@ def words_of(literals: Iterable[str], most: int) -> tuple[str, int]:
     return (_ESCAPE.sub(_unescape, joined) if "\\" in joined else joined), left_out
 
 
-def vocabularies_of(triples: Iterable[Triple]) -> tuple[str, ...]:
+def vocabularies_of(triples: Sequence[Triple]) -> tuple[str, ...]:
     """Namespaces of the predicates in use: up to the last # or /."""
-    predicates = {predicate for _, predicate, _ in triples}
+    if _native is not None:
+        predicates = _native.predicates(tuple(triples))
+    else:
+        predicates = {predicate for _, predicate, _ in triples}
     return tuple(sorted({namespace(predicate[1:-1]) for predicate in predicates}))
 
 

@@ -121,7 +121,7 @@ def transform(
         _guarded(context, Extractor("html", step))
     if not from_data and document.kind == "html" and settings.crawl.browser == "never":
         _note_shell(context)
-    return _transformed(context, reasons, counts, stated, checks)
+    return _transformed(context, reasons, counts, triples, stated, checks)
 
 
 def _run_extractors(
@@ -184,10 +184,11 @@ def _transformed(
     context: Context,
     reasons: tuple[str, ...],
     counts: list[tuple[str, int]],
+    triples: tuple[Triple, ...],
     stated: Sequence[Triple],
     checks: PageChecks,
 ) -> Transformed:
-    """`stated`: all statements, whatever their graph."""
+    """`triples`: those without a graph of their own. `stated`: all statements, whatever their graph."""
     sink, facts, limits = context.sink, context.facts, context.settings.limits
     document = context.document
     if sink.overflow:
@@ -214,7 +215,7 @@ def _transformed(
             facts.noarchive,
         ),
         context.url,
-        tuple(sink.triples),
+        triples,
         tuple(sink.named),
         links=tuple(context.links[: links_allowed(document.kind, limits)]),
         text=facts.text[: limits.text_chars],

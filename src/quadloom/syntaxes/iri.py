@@ -16,6 +16,11 @@ from quadloom.model.url import MAX_LENGTH
 from quadloom.model.url import resolve as resolve_url
 from quadloom.syntaxes.terms import iri as term_of
 
+try:
+    from quadloom.native.records import join_all as _join_all
+except ImportError:  # it was not built: there is no compiler
+    _join_all = None  # type: ignore[assignment]
+
 _PARTS = re.compile(r"([^:/?#]+:)?(//[^/?#]*)?([^?#]*)")  # RFC 3986, appendix B, up to the query; it matches any text
 _HAS_SCHEME = re.compile(r"[^:/?#]+:")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
@@ -196,35 +201,32 @@ def _without_dots(path: str) -> str:
 
 # Characters that are kept as they are in path and query. Percent is not among them: `%2e` is a dot in disguise.
 _plain = re.compile(r"[A-Za-z0-9/_~!$&()*+,;=:@.?-]*\Z").match
+_other_scheme = re.compile(r"(?!https?:)[A-Za-z][A-Za-z0-9+.-]*:", re.IGNORECASE).match
 _SHORT = MAX_LENGTH // 2
 _REMEMBERED = 200  # characters of an href; longer ones are rare, seldom repeat and could fill the memory
 
 # How a reference joins a base, as far as the reference alone determines it: how many folders up, or one of these; and
 # what is put behind. Pages of a site share most of their hrefs, so the answer is cached across pages (0.3 µs a known
 # reference instead of 1.2), and emptied when full: about 16 MB.
-_FROM_ROOT, _WHOLE, _INTRICATE = -1, -2, -3
+_FROM_ROOT, _WHOLE, _INTRICATE, _QUERY = -1, -2, -3, -4
 _Way = tuple[int, str]
 _ways: dict[str, _Way] = {}
 _MOST_WAYS = 1 << 16
-# Targets of references by the folder of their base: pages of a site share both, and a known one costs no call.
-_joined: dict[str, dict[str, str]] = {}
-_MOST_FOLDERS = 256
-_MOST_REFERENCES = 512  # of one folder
 # Whether the URL standard leaves "http://host:port" as it is. The standard's parser is asked once for each.
 _origins: dict[str, bool] = {}
 _MOST_ORIGINS = 1 << 14
 
 
 class ReferenceResolver:
-    """Resolves the hrefs of one page against its base, each once.
+    """Resolves the hrefs of one page against its base.
 
-    A page has about a hundred references, and a full parse costs 2.4 µs each. Most are plain: absolute, from the root,
-    in the same folder or in one above, with or without a fragment, in characters that the URL standard leaves alone.
-    For those a few cheap tests prove that joining is concatenation; all others go to the standard's parser. A property
-    test checks that both agree.
+    A page has about a hundred references, and a full parse costs 2.4 to 6 µs each. Most are plain: absolute, from the
+    root, in the same folder or in one above, or a query, with or without a fragment, in characters that the URL
+    standard leaves alone. For those a few cheap tests prove that joining is concatenation; all others go to the
+    standard's parser. A property test checks that both agree.
     """
 
-    __slots__ = ("_folders", "_intricate", "_origin", "base", "known")
+    __slots__ = ("_folders", "_intricate", "_origin", "_page", "base")
 
     def __init__(self, base: str) -> None:
         self.base = base
@@ -233,30 +235,38 @@ class ReferenceResolver:
         # Empty if the base is not hierarchical or too long: then nothing is concatenated.
         usable = slash > 0 and len(base) < _SHORT
         self._origin = base[:slash] if usable else ""
-        self._folders = [path[: path.rfind("/") + 1]] if usable else []  # the base's own and those above it
-        self._intricate: dict[str, str | None] = {}  # references that were resolved against the whole base
-        # The others. Hot loops read it directly, to save a call for hrefs of this page or of others in its folder.
-        self.known: dict[str, str] = _joined_in(self._folders[0]) if usable else {}
+        self._folders = [path[: path.rfind("/") + 1] if usable else ""]  # the base's own and those above it
+        self._page = path if usable and _plain(path, slash) else ""
+        self._intricate: dict[str, str | None] = {}  # references that went to the parser
 
     def __call__(self, href: str) -> str | None:
         """Absolute http(s) URL without fragment, or None if the reference leads nowhere."""
         if href in self._intricate:
             return self._intricate[href]
-        way, rest = _ways.get(href) or _way(href)
-        if way == _INTRICATE or (way != _WHOLE and not self._origin):
-            self._intricate[href] = target = resolve_url(href, self.base)
-            return target
+        target = self.concatenated(href)
+        if target is None and not _other_scheme(href):
+            target = resolve_url(href, self.base)
+            self._intricate[href] = target
+        return target
+
+    def plain(self, references: list[str | None]) -> list[str | None]:
+        """Targets of those that can be joined without the parser; None for all others."""
+        if _join_all is None:
+            return [self.concatenated(one) if one else None for one in references]
+        return _join_all(references, self._origin, self._folders[0], self._page, _origins, _SHORT)
+
+    def concatenated(self, href: str) -> str | None:
+        """The same for one reference."""
+        way, rest = _ways.get(href) or _remembered_way(href)
         if way == _WHOLE:
-            joined = rest
-        elif way == _FROM_ROOT:
-            joined = self._origin + rest
-        else:
-            joined = (self._folders[way] if way < len(self._folders) else self._above(way)) + rest
-        if len(href) <= _REMEMBERED:
-            if len(self.known) >= _MOST_REFERENCES:
-                self.known.clear()
-            self.known[href] = joined
-        return joined
+            return rest
+        if way == _INTRICATE or not self._origin:
+            return None
+        if way == _FROM_ROOT:
+            return self._origin + rest
+        if way == _QUERY:
+            return self._page + rest if self._page else None
+        return (self._folders[way] if way < len(self._folders) else self._above(way)) + rest
 
     def _above(self, way: int) -> str:
         """The folder so many levels above the base's own. Two dots at the root lead to the root again."""
@@ -267,13 +277,19 @@ class ReferenceResolver:
         return folders[way]
 
 
-def _joined_in(folder: str) -> dict[str, str]:
-    known = _joined.get(folder)
-    if known is None:
-        if len(_joined) >= _MOST_FOLDERS:
-            _joined.clear()
-        known = _joined[folder] = {}
-    return known
+def resolve_absolute(iri: str) -> str | None:
+    """`quadloom.model.url.resolve` for an absolute IRI. Most of them need no parser."""
+    way, rest = _way(iri)
+    return rest if way == _WHOLE else resolve_url(iri)
+
+
+def _remembered_way(href: str) -> _Way:
+    way = _way(href)
+    if len(href) <= _REMEMBERED:
+        if len(_ways) >= _MOST_WAYS:
+            _ways.clear()
+        _ways[href] = way
+    return way
 
 
 def _way(href: str) -> _Way:
@@ -286,13 +302,9 @@ def _way(href: str) -> _Way:
         if rest[0] == "/":
             way = _FROM_ROOT if rest[1:2] != "/" else _INTRICATE
         elif ":" not in rest:
-            way = 0 if rest[0] != "?" else _INTRICATE
+            way = 0 if rest[0] != "?" else _QUERY
         elif rest[:4] == "http" and _has_plain_origin(rest):
             way = _WHOLE
-    if len(href) <= _REMEMBERED:
-        if len(_ways) >= _MOST_WAYS:
-            _ways.clear()
-        _ways[href] = way, rest
     return way, rest
 
 

@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import math
 import os
+from functools import lru_cache
 from http import HTTPStatus
-from typing import cast
+from typing import NamedTuple, cast
 
 import msgspec
 from isal import igzip, isal_zlib
@@ -34,6 +36,7 @@ _REASONS = {int(status): status.phrase for status in HTTPStatus}
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _BASE32 = [one + other for one in _ALPHABET for other in _ALPHABET]
 _PAIRS = range(150, -1, -10)
+_MEMORABLE = 200  # characters of a header
 MAX_MEMBER_BYTES = 512 * 1024 * 1024  # of one record unpacked: a damaged or forged member must not fill the memory
 
 
@@ -66,7 +69,8 @@ def encode(record: Page | Failure) -> ArchiveRecord:
 
 
 def _response(page: Page) -> tuple[bytes, ...]:
-    exact = all(_is_own_name(name) and _is_plain(value) for name, value in page.headers)
+    lines = [_header_line(header) if len(header[1]) < _MEMORABLE else _line_of(header) for header in page.headers]
+    exact = all(one.is_exact for one in lines)
     facts = _Facts(
         page.url,
         page.fetched_at,
@@ -78,10 +82,9 @@ def _response(page: Page) -> tuple[bytes, ...]:
         page.final_url,
         None if exact else page.headers,
     )
-    lines = [f"HTTP/1.1 {page.status} {_REASONS.get(page.status, 'Unknown')}"]
-    for name, value in page.headers:
-        lines.append(f"{_ASIDE if name in _WIRE_HEADERS else ''}{_flat(name)}: {_flat(value)}")
-    http = "\r\n".join((*lines, f"content-length: {len(page.body)}", "", "")).encode("latin-1", "replace")
+    status = f"HTTP/1.1 {page.status} {_REASONS.get(page.status, 'Unknown')}"
+    texts = [one.text for one in lines]
+    http = "\r\n".join((status, *texts, f"content-length: {len(page.body)}", "", "")).encode("latin-1", "replace")
     fields = [
         "WARC-Type: response",
         "Content-Type: application/http;msgtype=response",
@@ -93,6 +96,22 @@ def _response(page: Page) -> tuple[bytes, ...]:
         fields.append("WARC-Truncated: length")
     fields.append(f"WARC-Quadloom: {msgspec.json.encode(facts).decode()}")
     return _head(page.final_url, page.fetched_at, fields, len(http) + len(page.body)), http, page.body
+
+
+class _HeaderLine(NamedTuple):
+    """`is_exact`: whether the very header can be read from it again."""
+
+    text: str
+    is_exact: bool
+
+
+def _line_of(header: tuple[str, str]) -> _HeaderLine:
+    name, value = header
+    text = f"{_ASIDE if name in _WIRE_HEADERS else ''}{_flat(name)}: {_flat(value)}"
+    return _HeaderLine(text, _is_own_name(name) and _is_plain(value))
+
+
+_header_line = lru_cache(maxsize=1024)(_line_of)  # servers say the same with every page
 
 
 def _metadata(failure: Failure) -> tuple[bytes, ...]:
@@ -225,5 +244,11 @@ def _random_uuid() -> str:
 
 
 def _date(at: float) -> str:
-    moment = dt.datetime.fromtimestamp(max(0.0, at), dt.UTC)
-    return f"{moment.isoformat(timespec='microseconds')[:26]}Z"  # half the cost of `strftime`
+    fraction, second = math.modf(max(0.0, at))  # rounded as `datetime` does
+    carried, micros = divmod(round(fraction * 1e6), 1_000_000)
+    return f"{_date_of_second(second + carried)}.{micros:06}Z"
+
+
+@lru_cache(maxsize=8)  # a worker reads hundreds of pages within a second
+def _date_of_second(second: float) -> str:
+    return dt.datetime.fromtimestamp(second, dt.UTC).isoformat()[:19]

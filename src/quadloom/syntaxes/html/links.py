@@ -77,14 +77,16 @@ def _targets(
     """Place among the rows, target and `rel` of those that lead somewhere. Mail addresses go to the facts."""
     found: list[tuple[int, str, str | None]] = []
     room = limit - len(context.links)
-    known = resolver.known
-    for place, (href, rel) in enumerate(rows):
-        if not href or href[0] == "#":
-            continue
-        target = known.get(href) or resolver(href)
+    joined = resolver.plain([href for href, _ in rows])
+    for place, (target, (href, rel)) in enumerate(zip(joined, rows, strict=True)):
         if target is None:
-            _add_mail(context, href)
-        elif len(found) < room:
+            if not href or href[0] == "#":
+                continue
+            target = resolver(href)
+            if target is None:
+                _add_mail(context, href)
+                continue
+        if len(found) < room:
             found.append((place, target, rel))
         else:
             context.find("too-many-links", f"more than {limit} links: the rest is left out", advice="use sitemaps")
@@ -144,11 +146,12 @@ def _read_sources(context: Context, resolver: ReferenceResolver, limit: int) -> 
 
 
 def _sources(elements: Elements, numbers: list[int], resolver: ReferenceResolver) -> Iterator[str]:
-    for (value,) in elements.values(numbers, ("src",)):
-        if value and not value.startswith(_SKIPPED):
+    values = [value for (value,) in elements.values(numbers, ("src",))]
+    for value, target in zip(values, resolver.plain(values), strict=True):
+        if target is None and value and not value.startswith(_SKIPPED):
             target = resolver(value)
-            if target is not None:
-                yield target
+        if target is not None:
+            yield target
 
 
 def _kind_of_anchor(words: list[str]) -> LinkKind:

@@ -20,6 +20,7 @@ from quadloom.errors import SyntaxInvalid
 from quadloom.model.finding import Finding
 from quadloom.syntaxes.html.elements import Elements, elements_of
 from quadloom.syntaxes.html.tree import base_of, source_of
+from quadloom.syntaxes.iri import ReferenceResolver
 from quadloom.syntaxes.microdata.values import REGISTRY, Expansions, Languages, resolve, value_of, vocabulary_of
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.sink import Sink
@@ -131,7 +132,7 @@ class Conversion:
     def __init__(self, document: MarkedPage, sink: Sink, base: str, languages: Languages) -> None:
         self.document = document
         self._sink = sink
-        self._base = base
+        self._resolver = ReferenceResolver(base)
         self._languages = languages
         self.subjects: dict[int, str] = {}
         self._started: set[int] = set()
@@ -222,7 +223,7 @@ class Conversion:
             if vocabulary and len(name) + len(vocabulary) <= _MEMORABLE:
                 predicate = _known_predicate(name, vocabulary)
             else:
-                predicate = _predicate(name, vocabulary or self._base.partition("#")[0] + "#")
+                predicate = _predicate(name, vocabulary or self._resolver.base.partition("#")[0] + "#")
             known = self._predicates[key] = (predicate, expansions.get(name, ()))
         return known
 
@@ -232,7 +233,7 @@ class Conversion:
         number = element.number
         if number not in self.values:
             self.values[number] = value_of(
-                self.document.elements, number, element.attributes, self._base, self._languages
+                self.document.elements, number, element.attributes, self._resolver, self._languages
             )
         return self.values[number]
 
@@ -240,7 +241,7 @@ class Conversion:
         subject = self.subjects.get(item.number)
         if subject is None:
             name = (item.attributes.get("itemid") or "").strip()
-            subject = (resolve(self._base, name) if name else None) or self._sink.blank()
+            subject = (resolve(self._resolver, name) if name else None) or self._sink.blank()
             self.subjects[item.number] = subject
         return subject
 

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from datetime import date
 
 from quadloom.syntaxes.html.elements import Elements
+from quadloom.syntaxes.iri import ReferenceResolver
 from quadloom.syntaxes.terms import RDF, XSD, iri, join, literal
 
 _URL_ATTRIBUTES = {
@@ -95,20 +96,28 @@ def _pragma_language(elements: Elements) -> str:
     return ""
 
 
-def resolve(base: str, reference: str) -> str | None:
+def resolve(resolver: ReferenceResolver, reference: str) -> str | None:
     """The IRI of a reference. One that is absolute stays as written: RDF compares IRIs by character (RDF 1.1, 3.2), so
     `http://a.example` must not become `http://a.example/`."""
-    return iri(reference) or iri(join(base, reference))
+    term = iri(reference)
+    if term is None:
+        joined = resolver.concatenated(reference) if "#" not in reference else None
+        term = iri(joined or join(resolver.base, reference))
+    return term
 
 
 def value_of(
-    elements: Elements, number: int, attributes: dict[str, str | None], base: str, languages: Languages
+    elements: Elements,
+    number: int,
+    attributes: dict[str, str | None],
+    resolver: ReferenceResolver,
+    languages: Languages,
 ) -> str | None:
     """The N-Triples term of a property element that is not an item; None if it has no value."""
     tag = elements.tag(number)
     url_attribute = _URL_ATTRIBUTES.get(tag)
     if url_attribute in attributes:
-        return resolve(base, (attributes[url_attribute] or "").strip())
+        return resolve(resolver, (attributes[url_attribute] or "").strip())
     if tag in ("data", "meter") and "value" in attributes:
         return _number(attributes["value"] or "")
     # The note knows `content` on `meta` only. Authors write it everywhere (`<span itemprop=price content=9.5>`), and

@@ -8,14 +8,20 @@ registered get IANA's name; a relation that is itself an IRI is the predicate. W
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Literal
 
 from quadloom.model.link import Link, LinkKind
 from quadloom.model.quads import Triple
-from quadloom.model.url import MAX_LENGTH, resolve
+from quadloom.model.url import MAX_LENGTH
+from quadloom.syntaxes.iri import resolve_absolute
 from quadloom.syntaxes.terms import RDFS, TYPE, iri, literal
+
+try:
+    from quadloom.native.records import link_terms as _native_terms
+except ImportError:  # it was not built: there is no compiler
+    _native_terms = None  # type: ignore[assignment]
 
 _OWL = "http://www.w3.org/2002/07/owl#"
 _SEE_ALSO = frozenset(
@@ -27,8 +33,25 @@ _SEE_ALSO = frozenset(
 _IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg", ".ico")
 
 
-def data_links(statements: Iterable[Triple], source: str, limit: int = 20_000) -> list[Link]:
+def data_links(statements: Sequence[Triple], source: str, limit: int = 20_000) -> list[Link]:
     """Links from statements: `seealso`, `other` IRIs, and `vocabulary` for terms in use."""
+    if _native_terms is None:
+        found = _link_terms(statements)
+    else:
+        found = _native_terms(tuple(statements), TYPE, _SEE_ALSO, "other", "seealso", "vocabulary")
+    links: dict[str, Link] = {}
+    for term, kind in found.items():
+        page, href = _page_of(term)
+        if href is None or page in links or page == source or href == source:
+            continue
+        links[page] = Link(href, source, kind)
+        if len(links) >= limit:
+            break
+    return list(links.values())
+
+
+def _link_terms(statements: Iterable[Triple]) -> dict[str, LinkKind]:
+    """Terms that begin with `<http`, by the kind of link that they are. The twin of `quadloom.native.records`."""
     found: dict[str, LinkKind] = {}
     terms: dict[str, None] = {}
     before = ""
@@ -48,31 +71,19 @@ def data_links(statements: Iterable[Triple], source: str, limit: int = 20_000) -
     for term in terms:
         if term.startswith("<http"):
             found[term] = "vocabulary"
-    return _as_links(found, source, limit)
+    return found
 
 
-def _as_links(found: dict[str, LinkKind], source: str, limit: int) -> list[Link]:
-    links: dict[str, Link] = {}
-    for term, kind in found.items():
-        target, hash_mark, _ = term[1:].partition("#")
-        if not hash_mark:
-            target = target[:-1]
-        if target in links or target == source or len(target) > MAX_LENGTH:
-            continue
-        href = _page_at(target)
-        if href is None or href == source:
-            continue
-        links[target] = Link(href, source, kind)
-        if len(links) >= limit:
-            break
-    return list(links.values())
-
-
-@lru_cache(maxsize=1 << 14)
-def _page_at(iri: str) -> str | None:
-    """Where the IRI could be visited. Remembered: pages share vocabularies (85 to 31 µs a page once known)."""
-    href = resolve(iri)
-    return href if href is not None and not href.lower().endswith(_IMAGES) else None
+@lru_cache(maxsize=1 << 14)  # pages share vocabularies
+def _page_of(term: str) -> tuple[str, str | None]:
+    """The IRI without brackets and fragment, and where it could be visited."""
+    iri, mark, _ = term[1:].partition("#")
+    if not mark:
+        iri = iri[:-1]
+    if len(iri) > MAX_LENGTH:
+        return "", None
+    href = resolve_absolute(iri)
+    return iri, (href if href is not None and not href.lower().endswith(_IMAGES) else None)
 
 
 XHV = "http://www.w3.org/1999/xhtml/vocab#"

@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import parse_qs
 
 import msgspec
+import pytest
 from msgspec.structs import replace
 from test_topic import DELAY, TopicServer, topic_server
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypedDict
 
 from cyclopts import App, Group, Parameter
 
@@ -32,6 +33,9 @@ _EVERYWHERE = Parameter(group=_OPTIONS)
 _app["--help"].group = _app["--version"].group = _OPTIONS
 _groups = {title: Group(title, sort_key=place) for place, title in enumerate(groups)}
 _added: set[str] = set()
+_SWITCHES = {"--json": "json", "--quiet": "quiet", "--verbose": "verbose"}
+_WITH_PATH = {"--warehouse": "warehouse", "-w": "warehouse", "--config": "config"}
+_LEFT = ("--", "--help", "-h", "--version", "--color", "--no-color")  # to Cyclopts
 
 
 def application() -> App:
@@ -42,6 +46,50 @@ def application() -> App:
                 _added.add(name)
                 _app.command(where, name=name, help=help_, group=_groups[title], sort_key=len(_added))
     return _app
+
+
+def run_command(arguments: Sequence[str]) -> int | None:
+    """Run a command; raises what Cyclopts and the command raise.
+
+    Cyclopts reads the options of every command by calling `launch`, which takes it .02 s. As most people write them
+    they are read here, with the same result, and the command starts at once."""
+    application()
+    plain = plain_options(arguments)
+    if plain is None:
+        code = _app.meta(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
+        return code if isinstance(code, int) else None
+    options, rest = plain
+    return launch(*rest, **options)
+
+
+class EveryOption(TypedDict, total=False):
+    """The options of every command that were given."""
+
+    warehouse: Path
+    config: Path
+    json: bool
+    quiet: bool
+    verbose: bool
+
+
+def plain_options(arguments: Sequence[str]) -> tuple[EveryOption, list[str]] | None:
+    """The options of every command, and all other words; None if one is not written in the plain way, or is wrong."""
+    options: EveryOption = {}
+    rest: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        if word in _SWITCHES:
+            options[_SWITCHES[word]] = True  # type: ignore[literal-required]
+        elif word in _WITH_PATH and _WITH_PATH[word] not in options:
+            value = next(words, "")
+            if not value or value.startswith("-"):
+                return None
+            options[_WITH_PATH[word]] = Path(value)  # type: ignore[literal-required]
+        elif word in _LEFT or word.startswith((*_SWITCHES, *_WITH_PATH)):
+            return None
+        else:
+            rest.append(word)
+    return options, rest
 
 
 @_app.meta.default

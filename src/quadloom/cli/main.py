@@ -158,11 +158,10 @@ def run(arguments: Sequence[str]) -> int:
         return _print_overview()
     from cyclopts import CycloptsError, UnknownCommandError
 
-    from quadloom.cli.application import application
+    from quadloom.cli.application import run_command
 
     try:
-        code = application().meta(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
-        return code if isinstance(code, int) else 0
+        return run_command(arguments) or 0
     except UnknownCommandError as error:
         word = next(iter(error.unused_tokens or arguments), "")
         if word in _OF_THE_LAB:

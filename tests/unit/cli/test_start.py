@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from quadloom.cli.application import application, launch, plain_options
 from quadloom.cli.main import first_word
 
 # Packages that take a tenth of a second or more, and ours that bring them along.
@@ -77,3 +78,44 @@ def test_a_command_of_ours_does_not_ask_all_packages_for_further_ones() -> None:
 )
 def test_the_value_of_an_option_is_not_taken_for_a_command(words: list[str], first: str) -> None:
     assert first_word(words) == first
+
+
+LINES = [
+    "crawl https://example.org/",
+    "-w data crawl https://example.org/ --max-pages 5 --json",
+    "--config a.toml --quiet status --verbose",
+    "search -w ~/x lighthouse keeper --limit 3",
+    "crawl --delay -1 -w data",
+    "--warehouse ./a/../b sites --sort failed",
+    "search --site example.org w -x",
+]
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_options_of_every_command_are_read_as_cyclopts_reads_them(line: str) -> None:
+    plain = plain_options(line.split())
+    assert plain is not None
+    options, rest = plain
+    function, bound, _ = application().meta.parse_args(line.split(), exit_on_error=False, print_error=False)
+    assert function is launch
+    assert (tuple(rest), options) == (bound.args, bound.kwargs)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--help",
+        "crawl -h",
+        "-w",
+        "-w --json",
+        "-w a -w b status",
+        "-wdata status",
+        "--warehouse=data status",
+        "status --json=yes",
+        "status --quietly",
+        "status --no-color",
+        "search -- --json",
+    ],
+)
+def test_other_spellings_are_left_to_cyclopts(line: str) -> None:
+    assert plain_options(line.split()) is None

@@ -4,8 +4,9 @@
                                     [--pace 60] [--only KIND] [--no-crawl] [--silent 1000]
 
 Without --warehouse one is filled from the fake web first (about 15 s). Then `quadloom serve --crawl` runs on it; the
-crawl continues with pages it has not seen, at the bandwidth of --pace. Three periods of equal length are measured: the
-crawl alone, the crawl with the clients, the crawl alone again.
+crawl continues with pages it has not seen, at the bandwidth of --pace; with --pace 0 it is as fast as it can be, so
+that what the clients cost it shows. Three periods of equal length are measured: the crawl alone, the crawl with the
+clients, the crawl alone again.
 
 Clients keep their connections and ask one question after the other, without pauses; their first seconds are not
 counted. The words they search for are taken from titles in the index, several hundred different ones, so that no cache
@@ -13,7 +14,8 @@ can answer most of them. With --silent, a further period follows in which an att
 connections open, or tries to, and sends nothing on them.
 
 Printed are p50 and p99 by kind of question, refusals by status, the server's CPU per answer (its query processes
-included, the crawl excluded) and the crawl's requests per second in each period. Compare CPU between machines or days;
+included, the crawl excluded), the crawl's requests per second in each period and its loss: by how much it was slower
+with the clients than in the mean of the periods without them. Compare CPU between machines or days;
 waiting times also depend on how busy the machine was.
 """
 
@@ -49,6 +51,7 @@ QUESTIONS = {
 }
 WARM_SECONDS = 4.0
 ATTACK_SECONDS = 20.0
+UNLIMITED = 100_000.0  # pages a second: the machine is the limit
 ATTACKER = "127.0.0.2"  # the server counts connections by address
 _TITLE_WORD = re.compile(r"[a-z]{4,}")
 
@@ -221,6 +224,14 @@ def serving_site(warehouse: Path, config: Path, seeds: list[str]) -> Iterator[tu
         server.wait(90)
 
 
+def crawl_loss(rates: dict[str, float]) -> float | None:
+    """Share of its requests that the crawl loses while the clients ask; None without a crawl."""
+    alone = [rates[name] for name in ("alone", "alone again") if name in rates]
+    if not alone or not sum(alone):
+        return None
+    return round(1.0 - rates["with clients"] / (sum(alone) / len(alone)), 3)
+
+
 def measure(server: int, port: int, web: FakeWebServer | None, given: argparse.Namespace) -> dict[str, object]:
     kinds = [given.only] if given.only else list(QUESTIONS)
     words, rates = title_words(port), dict[str, float]()
@@ -255,6 +266,7 @@ def measure(server: int, port: int, web: FakeWebServer | None, given: argparse.N
         "refused_under_attack": dict(attacked.refused),
         "by_kind_under_attack": attacked.figures(),
         "crawl_requests_per_second": rates,
+        "crawl_loss": crawl_loss(rates),
     }
 
 
@@ -265,7 +277,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--pages", type=int, default=3000, help="pages in the index before the clients come")
     parser.add_argument("--hosts", type=int, default=60)
-    parser.add_argument("--pace", type=float, default=60.0, help="bandwidth of the crawl, pages a second")
+    parser.add_argument("--pace", type=float, default=60.0, help="bandwidth of the crawl, pages a second; 0 = no limit")
     parser.add_argument("--only", default="", choices=["", *QUESTIONS])
     parser.add_argument("--silent", type=int, default=0, help="connections of an attacker that sends nothing")
     parser.add_argument("--no-crawl", dest="crawl", action="store_false")
@@ -287,7 +299,7 @@ def main() -> None:
                 config = settings_file(folder / "fill.toml", web.web, max_pages=given.pages)
                 command = [sys.executable, "-m", "quadloom.cli", "-w", str(warehouse), "--config", str(config)]
                 subprocess.run([*command, "--quiet", "crawl", *web.web.homes], check=True)
-            config = settings_file(folder / "serve.toml", web.web, pace=given.pace)
+            config = settings_file(folder / "serve.toml", web.web, pace=given.pace or UNLIMITED)
             seeds = web.web.homes if given.crawl else []
             with serving_site(warehouse, config, seeds) as (server, port):
                 print(json.dumps(measure(server, port, web if seeds else None, given), indent=2))

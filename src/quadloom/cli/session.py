@@ -120,8 +120,8 @@ class Session:
         sys.stdout.write(harmless(text) if self.is_terminal else text)
 
     def print(self, text: str) -> None:
-        """Print a line on stdout; on a terminal it is wrapped between words."""
-        self.out.print(harmless(text) if self.is_terminal else text, markup=False)
+        """Print a line for people on stdout; on a terminal it is wrapped between words."""
+        self.out.print(harmless(text), markup=False)  # also into a pipe: `| head` ends on a terminal
 
     def table(
         self,
@@ -169,7 +169,7 @@ def harmless(text: str) -> str:
 def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.2f}"
-    return str(value).replace("\t", " ").replace("\n", " ")
+    return harmless(str(value).replace("\t", " ").replace("\n", " "))
 
 
 def _shown(value: object) -> str:

@@ -131,18 +131,44 @@ def _until_bad(path: Path, start: int, most: int) -> Iterator[WarcBlock | None]:
     """Records from an offset on, None for those without a page. Raises `_BadRecord` for the first bad one."""
     size = path.stat().st_size
     with path.open("rb") as stream:
-        packed = _packing(stream) in ("gzip", "zstd")
+        packing = _packing(stream)
+        packed = packing in ("gzip", "zstd")
         stream.seek(start)
-        position = start
+        position, last = start, None
         try:
             for record in ArchiveIterator(stream, parse_http=False, max_header_len=_HEADERS):
                 block = _checked(record, most, (size - record.stream_pos) * (_DEFLATE_RATIO if packed else 1))
+                last = record.stream_pos
                 position = record.stream_pos + (1 if packed else max(1, record.content_length))
                 yield block
         except OSError as error:
             is_first = position == start
             message = f"cannot be read: {error}"
             raise _BadRecord(message, position, position + is_first, is_exact=is_first) from None
+        # The reader ends without a word if a file breaks off before the version of its last record.
+        cut = _cut_member(stream, start if last is None else last) if packing == "gzip" else None
+        if cut is not None and cut != last:
+            raise _BadRecord(f"is cut: it has {size - cut} bytes", cut, size, is_cut=True)
+
+
+def _cut_member(stream: BinaryIO, position: int) -> int | None:
+    """The offset of the gzip member that breaks off at the end of the file; members from `position` on are read."""
+    stream.seek(position)
+    decoder = zlib.decompressobj(31)
+    is_begun = False
+    try:
+        while piece := stream.read(_PIECE):
+            while piece:
+                is_begun = True
+                decoder.decompress(piece, _PIECE)
+                piece = decoder.unconsumed_tail or decoder.unused_data
+                if decoder.eof:
+                    position, is_begun, decoder = stream.tell() - len(piece), False, zlib.decompressobj(31)
+        while is_begun and not decoder.eof and decoder.decompress(b"", _PIECE):
+            pass
+    except zlib.error:
+        return None
+    return position if is_begun and not decoder.eof else None
 
 
 def _checked(record: WarcRecord, most: int, room: int) -> WarcBlock | None:

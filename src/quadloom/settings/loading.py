@@ -198,7 +198,7 @@ def _files(config: Path | None, environ: Mapping[str, str], directory: Path | No
 def _read(path: Path) -> Tree:
     try:
         tree: Tree = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # of TOML, of UTF-8, or of an integer that is too long
         raise SettingsError(
             f"{path} is not valid TOML: {error}", hint="correct that line; for a valid example: `quadloom init`"
         ) from None

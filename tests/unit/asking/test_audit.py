@@ -203,3 +203,9 @@ def test_findings_are_objects_in_json_and_old_ones_stay_readable() -> None:
     assert isinstance(shown, dict)
     assert shown["findings"][0]["code"] == "odd-date"
     assert shown["findings"][0]["page"] == "https://e.example/"
+
+
+def test_the_report_holds_no_character_that_steers_or_deceives() -> None:
+    attack = "\x1b]0;owned\x07\x9b31m\u202egnp.exe"
+    text = html_report(report_of(), title=attack, now=1e9)
+    assert "gnp.exe" in text and not set(text) & {"\x1b", "\x07", "\x9b", "\u202e"}

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from quadloom.asking.findings import LocatedDefect
-from quadloom.cli.asking import stats, status, table
+from quadloom.cli.asking import sparql, stats, status, table
 from quadloom.cli.asking.search import _print_hits
 from quadloom.cli.progress import Progress
 from quadloom.cli.session import Session, harmless
@@ -61,6 +61,25 @@ def test_a_file_gets_the_bytes_as_they_are(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("sys.stdout", stream)
     Session(color=False).write(ATTACK)
     assert stream.getvalue() == ATTACK + "\n"
+
+
+def test_lines_for_people_and_cells_are_harmless_in_a_pipe_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`quadloom search x | head` ends on a terminal."""
+    stream = io.StringIO()
+    monkeypatch.setattr("sys.stdout", stream)
+    session = Session(color=False)
+    session.table(["name"], [(ATTACK + "\r",)])
+    session.print(ATTACK)
+    assert not set(stream.getvalue()) & {"\x1b", "\x07", "\x9b", "\r", "\u202e"}
+
+
+def test_graphs_on_a_terminal_are_harmless_wherever_a_chunk_ends() -> None:
+    turtle = f'<http://e.example/> <http://e.example/p> "{ATTACK} naïve 日本"@en .\r\n'.encode()
+    for size in range(1, len(turtle)):
+        chunks = [turtle[at : at + size] for at in range(0, len(turtle), size)]
+        shown = b"".join(sparql._harmless_chunks(chunks)).decode()
+        assert shown == harmless(turtle.decode().replace("\r\n", "\n"))
+    assert "naïve 日本" in shown
 
 
 def test_addresses_of_hits_stay_in_one_piece(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,6 +87,21 @@ def test_a_file_that_breaks_off_is_a_warning(tmp_path: Path, pack: Pack) -> None
     assert (finding.code, finding.severity) == ("warc-cut", "warning")
 
 
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_wherever_a_file_breaks_off_its_last_record_is_read_or_reported(tmp_path: Path, pack: Pack) -> None:
+    first, last = pack(record("1")), pack(record("2"))
+    for size in range(1, len(last)):
+        names, findings = read(tmp_path / "x.warc", first + last[:size])
+        if names == ["1"]:
+            assert len(findings) == 1, f"cut after {size} bytes"
+            assert f"offset {len(first)} " in findings[0].message or "after offset" in findings[0].message
+        else:
+            assert names == ["1", "2"] and not findings, "only what ends a record is missing"
+    for size in range(1, len(first)):
+        names, findings = read(tmp_path / "x.warc", first[:size])
+        assert bool(names) != bool(findings), f"the only record, cut after {size} bytes"
+
+
 def test_bodies_that_look_like_records_stay_bodies(tmp_path: Path) -> None:
     nested = record("1", block=HTTP + b"\r\n\r\n" + record("inner"))
     names, findings = read(tmp_path / "x.warc", nested + record("2", length="-1") + record("3"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from html import escape
 
@@ -39,6 +40,10 @@ _CLASS = {"error": "e", "warning": "w", "info": "i"}
 _WORD = {"error": "Error", "warning": "Warning", "info": "Remark"}
 
 
+# No character of HTML (C0, C1), and directional overrides, which make one address look like another.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
 def html_report(report: AuditReport, *, title: str, now: float) -> str:
     """The whole document."""
     parts = [
@@ -63,7 +68,7 @@ def html_report(report: AuditReport, *, title: str, now: float) -> str:
     elif len(report.groups) > _MOST_GROUPS:
         parts.append(f'<p class="quiet">and {len(report.groups) - _MOST_GROUPS} more</p>')
     parts.append(f'<h2>How the score is made</h2><p class="quiet">{escape(report.formula)}.</p></main></body></html>\n')
-    return "\n".join(part for part in parts if part)
+    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", "\n".join(part for part in parts if part))
 
 
 def _tiles(report: AuditReport) -> str:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import re
+import codecs
+import io
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from quadloom.asking.sparql.service import QueryResult, form_of
-from quadloom.cli.session import Session, session
+from quadloom.cli.session import Session, harmless, session
 from quadloom.errors import NothingFound, UsageError
 from quadloom.warehouse import Warehouse
 
-_TERMINAL_CODES = re.compile(
-    rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"
-)  # these bytes are never part of another UTF-8 character
 Flag = Annotated[bool, Parameter(negative="")]
 
 
@@ -95,13 +94,20 @@ def _default_format(text: str, s: Session) -> str:
 
 def _copy(answer: QueryResult) -> None:
     last = b"\n"
-    to_terminal = sys.stdout.isatty()
-    for chunk in answer:
-        sys.stdout.buffer.write(_TERMINAL_CODES.sub(b"?", chunk) if to_terminal else chunk)
-        last = chunk[-1:]
+    for chunk in _harmless_chunks(answer) if sys.stdout.isatty() else answer:
+        sys.stdout.buffer.write(chunk)
+        last = chunk[-1:] or last
     if last != b"\n":
         sys.stdout.buffer.write(b"\n")
     sys.stdout.buffer.flush()
+
+
+def _harmless_chunks(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """For a terminal. A character may begin in one chunk and end in the next, and so may the end of a line."""
+    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder("utf-8")("replace"), translate=True)
+    for chunk in chunks:
+        yield harmless(decoder.decode(chunk)).encode()
+    yield harmless(decoder.decode(b"", final=True)).encode()
 
 
 def _print_table(s: Session, answer: QueryResult) -> None:

@@ -92,7 +92,7 @@ class QuadStore(Protocol):
         ...
 
     def release_memory(self) -> None:
-        """Give back the memory of caches, if reading has filled them. Only the writer calls this, between two writes."""
+        """Give back the memory of caches, if reading has filled them. Only the writer calls it, between two writes."""
         ...
 
     def optimize(self) -> None:

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 _LOG_QUADS = 16_000  # some 11 MB
 _READ_QUADS = 100_000
 _REOPEN_SECONDS = 30.0  # for calls of other threads to end
-_PIECE = 16 << 20  # bytes loaded at once: they take four times as much memory for a moment
+_PIECE = 32 << 20  # bytes loaded at once: they take four times as much memory for a moment
 _CHUNK = 1 << 20
 _ENGINE_ERRORS = (OSError, RuntimeError)  # the latter for what RocksDB calls corruption, such as a file just removed
 _VIEW_PAUSES = (0.04, 0.08, 0.16, 0.32)  # seconds before a view is tried again

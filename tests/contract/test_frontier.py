@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from quadloom.model.outcome import HostPace, Outcome
 from quadloom.model.visit import Visit
+from quadloom.stores.frontier.frontier import TableFrontier
 from quadloom.stores.frontier.policy import FrontierPolicy, HostException
 from quadloom.stores.protocols.frontier import FIRST_PLACE, AddReport, Frontier, HostRow, Place, Quota, ScheduledPage
 
@@ -122,6 +123,24 @@ def test_a_lost_lease_returns_with_one_attempt_more(state: State) -> None:
     stats = frontier.stats(12.0)
     assert (stats.done, stats.leased, stats.total) == (1, 0, 1)
     assert frontier.lease(1, 100.0) == []
+
+
+def test_deadlines_of_settled_visits_are_dropped_and_those_of_lost_ones_hold(
+    state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quadloom.stores.frontier.leasing._ENDED", 10)
+    frontier = state.open(FREE, 0.0)
+    frontier.add(links("a.example", 60), 0.0)
+    (lost,) = frontier.lease(1, 0.0, duration=100.0)
+    settled = 0
+    while visits := frontier.lease(1, 1.0, duration=600.0):
+        frontier.settle([settlement(visit) for visit in visits], 1.0)
+        settled += len(visits)
+        if isinstance(frontier, TableFrontier):
+            assert len(frontier._leasing._deadlines) <= 14
+    assert settled == 59 and frontier.lease(1, 99.0) == []
+    (again,) = frontier.lease(1, 100.0)
+    assert (again.href, again.attempt) == (lost.href, 2)
 
 
 def test_released_visits_cost_nothing(state: State) -> None:

@@ -41,7 +41,7 @@ from quadloom.settings import Settings
 from quadloom.stores.protocols.frontier import Frontier, Quota
 from quadloom.stores.transactions import retry_when_unavailable
 
-_BYTES_IN_FLIGHT = 64 << 20
+_BYTES_IN_FLIGHT = 24 << 20
 _WAIT = 0.05  # seconds to wait for a message when there is nothing else to do
 _BUSY_SECONDS = 1.0  # after a lease
 _LEASE_PAUSE = 0.01  # seconds between two leases; asked after every answer, the frontier had nothing 39 times of 40

@@ -50,7 +50,7 @@ from quadloom.workers.pool import PoolChanged, TransformResult
 _WAIT = 0.05  # seconds to wait for a message when there is nothing else to do
 # Bytes that are written at once, however few pages they are. Workers have half as many: what they answer may be several
 # times as large as the page, and all answers may wait while a batch is written.
-_BATCH_BYTES = 16 << 20
+_BATCH_BYTES = 8 << 20
 _REPLAYED = 200  # pages of one replay batch
 
 

@@ -34,6 +34,7 @@ from quadloom.model.link import LinkKind
 from quadloom.process.durable import make_folder, sync, sync_tree
 from quadloom.ranking.link_exchange import SEGMENTS, LinkExchange, Segment, in_order_of_writing
 from quadloom.ranking.link_slices import FileSlices, row_chunks, slice_width, write_slices
+from quadloom.ranking.page_ranks import SortedPages
 
 RECORD = np.dtype([("source", "<i8"), ("target", "<i8"), ("kind", "u1")])
 Records = npt.NDArray[np.void]
@@ -158,6 +159,10 @@ class LinkMatrix:
     def fingerprints(self) -> Fingerprints:
         """The fingerprint of every page; the index is its id."""
         return self._integers("fingerprints")
+
+    def sorted_pages(self) -> SortedPages:
+        """Mapped, not read."""
+        return SortedPages(self._integers("index-fingerprints"), self._small_integers("index-ids"))
 
     def ids(self, fingerprints: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Dense ids of pages; −1 if a page is not in the matrix."""

@@ -1,15 +1,16 @@
 """The ranks of pages: weight, importance and usefulness of the last ranking, looked up by fingerprint.
 
-Twenty-nine bytes per page, sorted by fingerprint. A lookup is a binary search: in memory for the crawl, in the mapped
-file for a single question. If the values of a page changed by less than a tenth since they were last published, the old
-values stay: a ranking changes every page a little, and each published change costs a catalog row, an update of the
-queue and a new description.
+Twenty-one bytes per page, sorted by fingerprint, in a mapped file; the crawl has the fingerprints in memory, too. A
+lookup is a binary search. A new ranking is written in parts, since copies of all pages would take 150 bytes each.
+
+If the values of a page changed by less than a tenth since they were last published, the old values stay: a ranking
+changes every page a little, and each published change costs a catalog row, an update of the queue and a description.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,9 +24,28 @@ _ROW = np.dtype(
     [("fingerprint", "<i8"), ("weight", "<f4"), ("importance", "<f4"), ("usefulness", "<f4"), ("is_data", "?")]
 )
 
+_PART = 1 << 16  # pages written at once
+_SMALL = 1 << 16  # bytes: a smaller file is read, not mapped
+
 Vector = npt.NDArray[np.float64]
 Fingerprints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.void]
+Scaled = tuple[Vector, float]  # values, and by what they are multiplied
+
+
+class SortedPages(NamedTuple):
+    """All pages of a matrix by fingerprint. `ids`: their places in its vectors."""
+
+    fingerprints: Fingerprints
+    ids: npt.NDArray[np.int32]
+
+
+class RankMasks(NamedTuple):
+    """Which pages of a matrix are structured data, and which were read."""
+
+    structured: Mask
+    read: Mask
 
 
 class PageRank(NamedTuple):
@@ -40,20 +60,35 @@ class PageRank(NamedTuple):
 class PageRanks:
     """All pages of one ranking. `table` is sorted by fingerprint, its first column."""
 
-    def __init__(self, table: npt.NDArray[np.void]) -> None:
+    def __init__(self, table: Rows) -> None:
         self.table = table
         self.fingerprints: Fingerprints = np.ascontiguousarray(table["fingerprint"])
 
     @classmethod
-    def make(
-        cls, fingerprints: Fingerprints, weights: Vector, importance: Vector, usefulness: Vector, is_data: Mask
-    ) -> PageRanks:
-        order = np.argsort(fingerprints, kind="stable")
-        table = np.empty(len(order), dtype=_ROW)
-        columns = (fingerprints, weights, importance, usefulness, is_data)
-        for name, values in zip(_ROW.names or (), columns, strict=True):
-            table[name] = values[order]
-        return cls(table)
+    def publish(
+        cls, directory: Path, pages: SortedPages, vectors: Mapping[str, Scaled], masks: RankMasks, published: PageRanks
+    ) -> tuple[PageRanks, Fingerprints]:
+        """Write a new ranking; returns it, and the fingerprints of pages that were read and moved.
+
+        `vectors`: weight, importance and usefulness. They and `masks` are in the order of the matrix."""
+        unfinished = directory / f"unfinished-{_FILE}"
+        moved: list[Fingerprints] = []
+        with unfinished.open("wb") as file:
+            header = {"descr": np.lib.format.dtype_to_descr(_ROW), "fortran_order": False, "shape": (len(pages.ids),)}
+            np.lib.format.write_array_header_1_0(file, header)
+            for start in range(0, len(pages.ids), _PART):
+                part = slice(start, start + _PART)
+                ids = pages.ids[part]
+                rows = np.empty(len(ids), dtype=_ROW)
+                rows["fingerprint"] = pages.fingerprints[part]
+                rows["is_data"] = masks.structured[ids]
+                for name, (values, factor) in vectors.items():
+                    rows[name] = values[ids] * factor
+                rows, changed = published._without_small_moves(rows)
+                file.write(rows.tobytes())
+                moved.append(rows["fingerprint"][changed & masks.read[ids]])
+        unfinished.replace(directory / _FILE)
+        return cls.load(directory), np.concatenate(moved)
 
     def lookup(self, wanted: Sequence[int]) -> list[tuple[PageRank, bool] | None]:
         """(rank, whether it was ranked as structured data) for each page; None = not ranked."""
@@ -63,20 +98,20 @@ class PageRanks:
         rows = self.table[place].tolist()
         return [(PageRank(*row[1:4]), row[4]) if hit else None for row, hit in zip(rows, found.tolist(), strict=True)]
 
-    def without_small_moves(self, published: PageRanks) -> tuple[PageRanks, Mask]:
-        """The new ranks with the published values of every page that hardly moved, and which pages did move.
+    def _without_small_moves(self, new: Rows) -> tuple[Rows, Mask]:
+        """Rows of a new ranking with the values published here for every page that hardly moved, and which moved.
 
         The comparison is with the values published last, so a slow drift is noticed as well.
         """
-        if not len(published.fingerprints):
-            return self, np.ones(len(self.fingerprints), dtype=bool)
-        place, known = published._places(self.fingerprints)
-        old = published.table[place]
-        moved = ~known | (self.table["is_data"] != old["is_data"])
+        if not len(self.fingerprints):
+            return new, np.ones(len(new), dtype=bool)
+        place, known = self._places(np.ascontiguousarray(new["fingerprint"]))
+        old = np.asarray(self.table[place])
+        moved = ~known | (new["is_data"] != old["is_data"])
         for name in ("weight", "importance", "usefulness"):
-            one, other = self.table[name], old[name]
+            one, other = new[name], old[name]
             moved |= np.abs(one - other) > MOVED * np.maximum(np.minimum(one, other), _LEAST)
-        return PageRanks(np.where(moved, self.table, old)), moved
+        return np.where(moved, new, old), moved
 
     def weight_of_top(self, share: float) -> float:
         """The least weight of a page in the top share of all; infinite if there are no pages."""
@@ -86,12 +121,10 @@ class PageRanks:
     @classmethod
     def load(cls, directory: Path) -> PageRanks:
         path = directory / _FILE
-        return cls(np.load(path) if path.exists() else np.empty(0, dtype=_ROW))
-
-    def save(self, directory: Path) -> None:
-        unfinished = directory / f"unfinished-{_FILE}"
-        np.save(unfinished, self.table)
-        unfinished.replace(directory / _FILE)
+        if not path.exists():
+            return cls(np.empty(0, dtype=_ROW))
+        table: Rows = np.load(path, mmap_mode="r" if path.stat().st_size > _SMALL else None)
+        return cls(table)
 
     def _places(self, keys: Fingerprints) -> tuple[npt.NDArray[np.intp], Mask]:
         place = np.minimum(np.searchsorted(self.fingerprints, keys), len(self.fingerprints) - 1)

@@ -27,12 +27,13 @@ from quadloom.errors import StoreError
 from quadloom.model.subscription import Subscription, personalization
 from quadloom.model.url import fingerprint
 from quadloom.process.clock import unix_time
+from quadloom.process.limits import trim_memory
 from quadloom.process.threads import start
 from quadloom.ranking.link_exchange import LinkExchange
 from quadloom.ranking.link_matrix import LinkMatrix, packed_records
 from quadloom.ranking.link_slices import FileSlices
 from quadloom.ranking.opic import Opic
-from quadloom.ranking.page_ranks import Fingerprints, Mask, PageRank, PageRanks, Vector
+from quadloom.ranking.page_ranks import Fingerprints, PageRank, PageRanks, RankMasks, Scaled, Vector
 from quadloom.ranking.sweeps import Csr
 from quadloom.ranking.usefulness import RankVectors, promoted, rank, weights
 from quadloom.settings import FreshnessSettings, length_of
@@ -172,7 +173,6 @@ class PageRanker:
         pages = self._matrix.manifest.pages
         if not pages:
             return
-        fingerprints = self._matrix.fingerprints()
         structured = np.zeros(pages, dtype=bool)
         ids = self._matrix.ids(np.fromiter(self._structured(), dtype=np.int64))
         structured[ids[ids >= 0]] = True
@@ -191,9 +191,11 @@ class PageRanker:
         # The matrix cannot tell a page without links from one that was not read; such pages are rare.
         degrees = links.outdegree if isinstance(links, FileSlices) else np.diff(links.indptr)
         read = (degrees > 0) | structured
-        self._publish(np.array(fingerprints), self._last, structured, read, wanted)
+        self._publish(self._last, RankMasks(structured, read), wanted)
+        del links, degrees
         self._opic.start(self._last.importance, now / self._unit)
         self._fresh = {}
+        trim_memory()
 
     def _links(self) -> Csr | FileSlices:
         """The matrix in memory, or slices on disk if it would take more than `freshness.importance_memory`."""
@@ -201,28 +203,25 @@ class PageRanker:
             return self._matrix.slices()
         return self._matrix.csr()
 
-    def _publish(
-        self,
-        fingerprints: Fingerprints,
-        last: RankVectors,
-        structured: Mask,
-        read: Mask,
-        wanted: Sequence[npt.NDArray[np.intp]],
-    ) -> None:
+    def _publish(self, last: RankVectors, masks: RankMasks, wanted: Sequence[npt.NDArray[np.intp]]) -> None:
         """Replace the ranks, and note which of the pages that were read have moved."""
-        data_weight, ordinary = self._data_weight, read & ~structured
-        values = weights(last.importance, last.usefulness, structured, data_weight, read)
+        data_weight, pages, structured = self._data_weight, len(last.importance), masks.structured
+        ordinary = masks.read & ~structured
+        values = weights(last.importance, last.usefulness, structured, data_weight, masks.read)
         if wanted:
             values = promoted(values, np.concatenate(wanted), self._freshness.promotion)
-        importance = last.importance * len(fingerprints)
-        self._scales = {True: data_weight / _mean(importance[structured]), False: 1.0 / _mean(importance[ordinary])}
-        useful = last.usefulness / _mean(last.usefulness[ordinary])
-        new = PageRanks.make(fingerprints, values, importance, useful, structured)
-        ranks, changed = new.without_small_moves(self._ranks)
+        means = {
+            is_data: _mean(last.importance[mask] * pages) for is_data, mask in ((True, structured), (False, ordinary))
+        }
+        vectors: dict[str, Scaled] = {
+            "weight": (values, 1.0),
+            "importance": (last.importance, pages),
+            "usefulness": (last.usefulness, 1.0 / _mean(last.usefulness[ordinary])),
+        }
+        ranks, moved = PageRanks.publish(self._directory, self._matrix.sorted_pages(), vectors, masks, self._ranks)
+        self._scales = {True: data_weight / means[True], False: 1.0 / means[False]}
         self._ranks = ranks
         self._important_from = ranks.weight_of_top(self._freshness.promotion)
-        ranks.save(self._directory)
-        moved = ranks.fingerprints[changed & read[np.argsort(fingerprints, kind="stable")]]
         earlier = self._moved
         self._moved = moved if earlier is None else np.union1d(earlier, moved)
 

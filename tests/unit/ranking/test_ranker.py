@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import tracemalloc
 from array import array
 from pathlib import Path
 
@@ -12,9 +13,9 @@ from scipy import sparse
 
 from quadloom.model.subscription import Subscription, personalization
 from quadloom.model.url import fingerprint
-from quadloom.ranking import ranker
+from quadloom.ranking import page_ranks, ranker
 from quadloom.ranking.importance import importance
-from quadloom.ranking.page_ranks import MOVED, PageRanks, page_rank_of
+from quadloom.ranking.page_ranks import MOVED, PageRanks, RankMasks, SortedPages, page_rank_of
 from quadloom.ranking.ranker import PageRanker
 from quadloom.settings import FreshnessSettings
 
@@ -261,3 +262,33 @@ def test_a_matrix_beyond_its_memory_is_read_from_slices_and_ranks_the_same(tmp_p
         ranking.close()
     in_memory, on_disk = found
     assert on_disk == pytest.approx(in_memory, rel=1e-4)
+
+
+def test_ranks_are_published_in_parts_and_take_little_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy of all pages for each step took 150 bytes a page: half a gigabyte for three million URLs."""
+    count, chance = 200_000, np.random.default_rng(7)
+    fingerprints = np.unique(chance.integers(-(1 << 62), 1 << 62, count))
+    pages = SortedPages(fingerprints, chance.permutation(len(fingerprints)).astype(np.int32))
+    masks = RankMasks(chance.random(len(fingerprints)) < 0.1, chance.random(len(fingerprints)) < 0.5)
+    first = chance.random((3, len(fingerprints)))
+    second = first + 10.0
+    second[:, ::3] = first[:, ::3] * 1.01  # every third page hardly moves
+    found = []
+    for name, part in (("small", 1000), ("large", 1 << 20)):
+        monkeypatch.setattr(page_ranks, "_PART", part)
+        folder = tmp_path / name
+        folder.mkdir()
+        ranks = PageRanks.load(folder)
+        for vectors in (first, second):
+            named = dict(zip(("weight", "importance", "usefulness"), ((row, 2.0) for row in vectors), strict=True))
+            tracemalloc.start()
+            ranks, moved = PageRanks.publish(folder, pages, named, masks, ranks)
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            if name == "small":
+                assert peak < 25 * count, peak / count
+        found.append((ranks.table.tobytes(), moved.tobytes()))
+        kept = pages.ids % 3 == 0
+        assert np.allclose(ranks.table["weight"][kept], 2.0 * first[0][pages.ids[kept]], rtol=1e-6)
+        assert set(moved.tolist()) == set(fingerprints[~kept & masks.read[pages.ids]].tolist())
+    assert found[0] == found[1]

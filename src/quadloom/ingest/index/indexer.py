@@ -43,7 +43,7 @@ from quadloom.stores.protocols.text import TextDocument, TextWriter
 
 _BATCHES = 16  # that wait; more of them make the crawl wait
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0  # seconds between two tries while a store is away
-_QUEUED_BYTES = 16 << 20  # of quads and text that wait to be collected; more of them make the crawl wait
+_QUEUED_BYTES = 8 << 20  # of quads and text that wait to be collected; more of them make the crawl wait
 _MAX_BYTES = 32 << 20  # of quads and text collected before they are indexed
 _SMALL_STORE = 100_000  # statements of pages; in a store of twice as many, commits are twice as large, and so on
 _MOST_PATIENCE = 6.0

@@ -30,6 +30,7 @@ from quadloom.stores.protocols.frontier import Quota, VisitClass
 INFINITY = float("inf")
 _FRONT = 64  # URLs of one host in memory at most
 _FRONTS = 65_536  # URLs in memory at most, about 30 MB
+_ENDED = 1000  # deadlines of leases that have ended, before they are dropped
 _LOAD = 256  # hosts loaded at a time
 # URLs that are read ahead for a host just loaded. If there are more hosts than fit into memory, each gives one URL and
 # makes room for another, so only one is read: in a large frontier each is a block of the table that is not in memory.
@@ -142,6 +143,9 @@ class LeaseManager:
         clock = self.hosts.start_clocks(host, now)
         self.leases[key] = Lease(visit, host, next_at, clock)
         heapq.heappush(self._deadlines, (visit.deadline, key))
+        if len(self._deadlines) > 2 * len(self.leases) + _ENDED:  # those of the last ten minutes would be 30 MB
+            self._deadlines = [(lease.visit.deadline, key) for key, lease in self.leases.items()]
+            heapq.heapify(self._deadlines)
         return visit
 
     def refill(self, host: HostState) -> None:

@@ -104,7 +104,7 @@ class SqliteDatabase(Transactions):
             connection.execute("PRAGMA synchronous=FULL")
             # 64 MB: pages of the trees are rewritten in the log many times before they are copied once, 15 % less CPU.
             connection.execute("PRAGMA wal_autocheckpoint=16000")
-            connection.execute("PRAGMA cache_size=-65536")
+            connection.execute("PRAGMA cache_size=-32768")
             connection.execute("PRAGMA temp_store=MEMORY")
         except sqlite3.Error as error:
             raise translate(error, path) from error

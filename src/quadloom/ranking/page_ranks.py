@@ -19,6 +19,7 @@ import numpy.typing as npt
 MOVED = 0.1  # the values of a page are published again if one of them changed by this part
 _LEAST = 0.01  # differences between values below this one do not count
 _FILE = "standings.npy"
+_RANKING = "ranking.npz"
 _ROW = np.dtype(
     [("fingerprint", "<i8"), ("weight", "<f4"), ("importance", "<f4"), ("usefulness", "<f4"), ("is_data", "?")]
 )
@@ -96,6 +97,44 @@ class PageRanks:
     def _places(self, keys: Fingerprints) -> tuple[npt.NDArray[np.intp], Mask]:
         place = np.minimum(np.searchsorted(self.fingerprints, keys), len(self.fingerprints) - 1)
         return place, self.fingerprints[place] == keys
+
+
+class Ranking(NamedTuple):
+    """All pages of one computation, in any order: `importance` sums to 1, `structured` pages are data, and `read`
+    ones have links or are data."""
+
+    fingerprints: Fingerprints
+    importance: Vector
+    usefulness: Vector
+    structured: Mask
+    read: Mask
+
+    def ids(self, wanted: Fingerprints) -> npt.NDArray[np.intp]:
+        """Places of these pages; those that are not ranked are left out."""
+        order = np.argsort(self.fingerprints, kind="stable")
+        known = self.fingerprints[order]
+        if not len(known):
+            return np.empty(0, dtype=np.intp)
+        place = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+        return np.asarray(order[place[known[place] == wanted]])
+
+    def save(self, directory: Path) -> None:
+        """For rankers that find it there (`saved`)."""
+        unfinished = directory / f"unfinished-{_RANKING}"
+        np.savez(unfinished, **self._asdict())
+        unfinished.replace(directory / _RANKING)
+
+    @classmethod
+    def saved(cls, directory: Path, after: float) -> tuple[Ranking, float] | None:
+        """The ranking that was saved last, and when; None = none later than `after`, in unix seconds."""
+        try:
+            at = (directory / _RANKING).stat().st_mtime
+            if at <= after:
+                return None
+            with np.load(directory / _RANKING) as file:
+                return cls(*(file[name] for name in cls._fields)), at
+        except (OSError, ValueError, KeyError):  # there is none, or the directory is away
+            return None
 
 
 def page_rank_of(directory: Path, fingerprint: int) -> PageRank | None:

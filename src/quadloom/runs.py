@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 from msgspec.structs import replace
 
 from quadloom.crawl.requests import CrawlRequests
@@ -21,6 +23,9 @@ from quadloom.ingest.link_queries import check_strategies
 from quadloom.model.phase import Owed, PhaseName
 from quadloom.model.url import host_of
 from quadloom.process.clock import unix_time
+from quadloom.ranking.page_ranks import Ranking
+from quadloom.ranking.ranker import Solver
+from quadloom.ranking.usefulness import rank
 from quadloom.refresh.scheduler import RefreshScheduler
 from quadloom.settings import AuditSettings, Settings, length_of
 from quadloom.settings.loading import with_limits
@@ -30,6 +35,7 @@ from quadloom.subscriptions.notify import ChangeNotifier
 if TYPE_CHECKING:  # a plain crawl needs none of the modules of topics, clusters and queries
     from quadloom.asking.sparql.service import QueryService
     from quadloom.cluster.member import ClusterMember
+    from quadloom.maintenance.bulk import Runner
     from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport
     from quadloom.topical.relevance import Judge, Topic
     from quadloom.topical.run import TopicalRun
@@ -38,6 +44,7 @@ if TYPE_CHECKING:  # a plain crawl needs none of the modules of topics, clusters
     from quadloom.topical.survey import SurveyedSite
 
 _LEADING = 0  # the shard whose owner does what only one worker may do, such as sending notices
+_ALL_LINKS = "all"  # in `cluster.links`: the matrix of a ranking of all pages; no worker has this name
 Limits = Mapping[str, int | float | str]
 
 
@@ -49,6 +56,13 @@ class TopicOptions(msgspec.Struct, frozen=True, kw_only=True):
     site_search: Callable[[str], list[SearchLead]] = lambda _host: []
     progress: Callable[[TopicalRun, TopicalStrategy], None] = lambda _run, _strategy: None
     every: str = ""
+
+
+class RankReport(msgspec.Struct, frozen=True):
+    """`pages`: all that links name. `top`: the most important pages that were read; 1 = the mean of all."""
+
+    pages: int
+    top: list[tuple[str, float]]
 
 
 class Runs:
@@ -116,6 +130,45 @@ class Runs:
             watched = WatchedTopic(topic=topic, sites=seeds, every=pause, budget=budget, next_at=unix_time() + pause)
             watch(self._stores.catalog, watched)
         return report
+
+    def rank(
+        self, runner: Runner | None, *, resume: bool, limit: int, progress: Callable[[int, float], None]
+    ) -> RankReport:
+        """Importance of all pages from all links, for the crawls of this warehouse to take up."""
+        from quadloom.maintenance.parallel.importance import ParallelRanking
+
+        stores, shared = self._stores, self.settings.cluster.links
+        if stores.shards is not None and not shared:
+            raise SettingsError(
+                "every worker has the links that it saw itself",
+                hint="let them share a directory: set cluster.links on all machines",
+            )
+        directory = Path(shared) / _ALL_LINKS if shared else stores.places.links
+        solve: Solver = rank
+        if runner is not None:
+            solve = ParallelRanking(directory, stores.path, self.settings, runner, resume=resume, progress=progress)
+        ranker = page_ranker(stores, self.settings, directory=directory if shared else None, solve=solve)
+        try:
+            ranking = ranker.compute()
+        finally:
+            ranker.close()
+        if ranking is None:
+            return RankReport(0, [])
+        ranking.save(Path(shared) if shared else directory)
+        return RankReport(len(ranking.fingerprints), self._most_important(ranking, limit))
+
+    def _most_important(self, ranking: Ranking, limit: int) -> list[tuple[str, float]]:
+        """Pages that were read, with their importance; 1 = the mean of all."""
+        scale = len(ranking.fingerprints)
+        read = np.flatnonzero(ranking.read)
+        top = read[np.argsort(-ranking.importance[read], kind="stable")[: 2 * limit]]  # a few rows may be gone
+        rows = self._stores.catalog.pages(ranking.fingerprints[top].tolist())
+        found = [
+            (rows[key].href, round(float(ranking.importance[place]) * scale, 2))
+            for place in top
+            if (key := int(ranking.fingerprints[place])) in rows
+        ]
+        return found[:limit]
 
     def survey(self, seeds: Sequence[SeedSite], categories: Mapping[str, str] | None) -> list[SurveyedSite]:
         """Which sites have a search of their own, and of what kind. Nothing is kept but the channels."""

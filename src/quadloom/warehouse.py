@@ -39,9 +39,10 @@ if TYPE_CHECKING:
     from quadloom.crawl.recovery import RecoveryReport
     from quadloom.crawl.requests import CrawlRequests
     from quadloom.crawl.session import RunningCrawl
+    from quadloom.maintenance.bulk import Runner
     from quadloom.maintenance.maintenance import Maintenance
     from quadloom.model.event import EventKind
-    from quadloom.runs import Runs
+    from quadloom.runs import RankReport, Runs
     from quadloom.subscriptions.service import Subscriptions
     from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport
     from quadloom.topical.relevance import Example, Judge
@@ -270,6 +271,19 @@ class Warehouse:
     def work(self, *, forever: bool = False, notice: Callable[[str], None] = lambda _text: None) -> ClusterMember:
         """Be one of many workers on a shared database until stopped. `notice` receives which part it owns."""
         return self._runs.work(forever=forever, notice=notice)
+
+    def rank(
+        self,
+        *,
+        runner: Runner | None = None,
+        resume: bool = False,
+        limit: int = 20,
+        progress: Callable[[int, float], None] = lambda _passes, _error: None,
+    ) -> RankReport:
+        """Compute the importance of all pages now; crawls of this warehouse take it up with their next ranking.
+        `runner`: does so in several processes or on several machines; `resume` continues after an interruption.
+        `progress` gets the passes over the links that are complete, and the estimated error."""
+        return self._runs.rank(runner, resume=resume, limit=limit, progress=progress)
 
     # Single phases, each until nothing is left for it. What they leave is in the catalog and the archive.
 

@@ -3,7 +3,8 @@
 Two or more warehouses on one server, of 4,000 hosts each, are filled by COPY and asked by turns: batches of 100 pages
 with 25 different links each, 15 of them known. The work must be the same for all sizes: twice as many hosts as a worker
 has in memory, as many different URLs of a host as a page links to, and a short memory of fingerprints, which would know
-all URLs of a small warehouse. CPU of the client and of its backend, the median of batches; 10 million URLs take about five minutes and 6 GB.
+all URLs of a small warehouse. CPU of the client and of its backend, the median of batches;
+10 million URLs take about five minutes and 6 GB.
 The server has buffers as one for such a database would: with the default of 128 MB it copies pages all the time.
 Run: PYTHONPATH=src:tests:tests/contract python tests/bench/bench_postgres_growth.py [100000 10000000]
 """
@@ -163,8 +164,8 @@ def main(sizes: list[int], batches: int = 70) -> None:
             for values in (one.lease, one.served_lease, one.settle, one.served_settle)
         )
         print(
-            f"{one.urls} URLs, CPU-us a page, median of batches, {sum(one.pages[_WARM:])} pages: lease {lease:.0f} client, {served_lease:.0f} "
-            f"server; settle {settle:.0f} client, {served_settle:.0f} server"
+            f"{one.urls} URLs, CPU-us a page, median of batches, {sum(one.pages[_WARM:])} pages: lease {lease:.0f} "
+            f"client, {served_lease:.0f} server; settle {settle:.0f} client, {served_settle:.0f} server"
         )
 
 

@@ -36,6 +36,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         made = Cluster(folder, serving, delay=0.1, quads=f"sparql+{sparql.url}")
         with made.config.open("a", encoding="utf-8") as config:
             config.write('[index]\nretention = "1d"\n[transform]\nschemas = "schemas"\n')
+        text = made.config.read_text(encoding="utf-8")
+        made.config.write_text(text.replace("[cluster]\n", f'[cluster]\nlinks = "{folder}/links"\n'), encoding="utf-8")
         worker = made.worker("one")
         try:
             made.tell("seeds", "add", *serving.web.homes)
@@ -76,6 +78,7 @@ def test_all_commands(cluster: Cluster, tmp_path: Path, capfd: pytest.CaptureFix
         ("pause", "--all-workers"), ("resume", "--all-workers"), ("freshness", "--all-workers"),
         ("strategies", "--all-workers"), ("report", "-o", str(tmp_path / "report.html")), ("schemas", "list"),
         ("lake", "sync"), ("lake", "query", "SELECT count(*) FROM quads"), ("prune", "--dry-run"),
+        ("importance",), ("importance", "--workers", "2"),
     ):  # fmt: skip
         does(*arguments)
     does("table", stats["classes"][0][0])

@@ -105,6 +105,10 @@ _GROUPS = {
         "import": ("quadloom.cli.upkeep.export_import:import_", "Read WARC files and RDF dumps into the warehouse."),
         "verify": ("quadloom.cli.upkeep.maintenance:verify", "Compare archive, quads and text with the catalog."),
         "rebuild": ("quadloom.cli.upkeep.maintenance:rebuild", "Rebuild quads and text from the archive."),
+        "importance": (
+            "quadloom.cli.upkeep.importance:importance",
+            "Compute the importance of all pages.",
+        ),
         "recover": ("quadloom.cli.upkeep.maintenance:recover", "Recover a lost or damaged database from the archive."),
         "prune": (
             "quadloom.cli.upkeep.maintenance:prune",

@@ -42,7 +42,8 @@ from quadloom.model.wire import Value
 from quadloom.process.clock import described_step, unix_time
 from quadloom.process.threads import close_all
 from quadloom.ranking.link_exchange import LinkExchange
-from quadloom.ranking.ranker import PageRanker
+from quadloom.ranking.ranker import PageRanker, Solver
+from quadloom.ranking.usefulness import rank
 from quadloom.refresh.reschedule import Rescheduler
 from quadloom.refresh.scheduler import RefreshScheduler
 from quadloom.scheduling.scope import Scope
@@ -392,15 +393,20 @@ class _BackgroundAccess:
         return 0.0 if self._crawl.paused else self._scheduler.shares.bandwidth
 
 
-def page_ranker(stores: Stores, settings: Settings) -> PageRanker:
-    """The ranker of a warehouse. Its thread reads the catalog over connections of its own."""
+def page_ranker(
+    stores: Stores, settings: Settings, *, directory: Path | None = None, solve: Solver = rank
+) -> PageRanker:
+    """The ranker of a warehouse. Its thread reads the catalog over connections of its own. `directory`: of a matrix
+    that has the links of all workers and none of its own."""
     look = stores.state.with_read_connection
     shared = settings.cluster.links
+    worker = worker_name(stores.path) if directory is None else directory.name
     return PageRanker(
-        stores.places.links,
+        directory or stores.places.links,
         settings.freshness,
         lambda: look(lambda catalog: catalog.of_kinds(sorted(DATA_KINDS))),
         lambda: look(lambda catalog: subscribed_pages(catalog, stores.quads)),
         lambda: look(lambda catalog: PUBLISHED.get(catalog) or []),
-        LinkExchange(Path(shared), worker_name(stores.path)) if shared else None,
+        LinkExchange(Path(shared), worker) if shared else None,
+        solve,
     )

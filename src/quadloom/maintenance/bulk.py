@@ -25,7 +25,7 @@ from quadloom.scheduling.scope import Scope, ScopeRecord
 from quadloom.settings import Settings
 from quadloom.stores.stores import Stores, open_stores
 
-JobName = Literal["verify", "lake", "export", "statistics", "rebuild"]
+JobName = Literal["verify", "lake", "export", "statistics", "rebuild", "importance"]
 # What does a task of a job: (stores, name of the task, argument of the job) → result.
 _JOBS: dict[JobName, tuple[str, str]] = {
     "verify": ("quadloom.maintenance.verify", "verify_file"),
@@ -33,6 +33,7 @@ _JOBS: dict[JobName, tuple[str, str]] = {
     "export": ("quadloom.maintenance.parallel.export", "export_range"),
     "statistics": ("quadloom.maintenance.parallel.statistics", "count_range"),
     "rebuild": ("quadloom.maintenance.parallel.rebuild", "rebuild_part"),
+    "importance": ("quadloom.maintenance.parallel.importance", "sum_part"),
 }
 _TRIES = 3
 _AHEAD = 2  # results for each process that wait to be taken: beyond, the processes wait

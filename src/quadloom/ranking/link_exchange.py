@@ -32,25 +32,25 @@ class LinkExchange:
     """One worker's view of the shared directory."""
 
     def __init__(self, directory: Path, worker: str) -> None:
-        self._directory = directory
+        self.directory = directory
         self._worker = worker
 
     def publish(self, segments: Iterable[Path]) -> None:
         """Copy what is new in these segments. Raises `StoreError` if the directory cannot be written."""
         try:
-            folder = self._directory / self._worker
+            folder = self.directory / self._worker
             folder.mkdir(parents=True, exist_ok=True)
             for path in segments:
                 _continue_copy(path, folder / path.name)
         except OSError as error:
             raise StoreError(
-                f"cannot share links in {self._directory}: {error.strerror}",
+                f"cannot share links in {self.directory}: {error.strerror}",
                 hint="is cluster.links mounted and may it be written?",
             ) from error
 
     def received(self) -> list[Segment]:
         """The segments of the other workers; none while the directory is away."""
-        found = self._directory.glob(f"*/{SEGMENTS}")
+        found = self.directory.glob(f"*/{SEGMENTS}")
         return [Segment(f"{path.parent.name}/{path.name}", path) for path in found if path.parent.name != self._worker]
 
 

@@ -156,6 +156,16 @@ class LinkMatrix:
         slices.directory = done
         return slices
 
+    def rows(self, low: int, high: int, links_at_once: int) -> Iterator[tuple[int, int, npt.NDArray[np.int32]]]:
+        """The out-links of pages `low` … `high` − 1 in portions: (first page, page after the last, targets)."""
+        indptr, targets = self._indptr(), self._targets()
+        for first, last in row_chunks(indptr[low : high + 1], links_at_once):
+            yield low + first, low + last, targets[indptr[low + first] : indptr[low + last]]
+
+    def starts(self, low: int, high: int) -> npt.NDArray[np.int64]:
+        """Where the out-links of pages `low` … `high` begin."""
+        return self._indptr()[low : high + 1]
+
     def fingerprints(self) -> Fingerprints:
         """The fingerprint of every page; the index is its id."""
         return self._integers("fingerprints")

@@ -98,10 +98,12 @@ class FileSlices:
         self.links = int(outdegree.sum(dtype=np.int64))
 
     def __iter__(self) -> Iterator[LinkSlice]:
-        for number in range(-(-self.pages // self.width)):
-            low = number * self.width
-            words = _mapped(self.directory / f"{number:05d}.links")
-            yield LinkSlice(low, min(low + self.width, self.pages), self.width, words)
+        return map(self.slice, range(-(-self.pages // self.width)))
+
+    def slice(self, number: int) -> LinkSlice:
+        low = number * self.width
+        words = _mapped(self.directory / f"{number:05d}.links")
+        return LinkSlice(low, min(low + self.width, self.pages), self.width, words)
 
 
 def write_slices(

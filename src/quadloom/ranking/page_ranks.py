@@ -20,6 +20,7 @@ import numpy.typing as npt
 MOVED = 0.1  # the values of a page are published again if one of them changed by this part
 _LEAST = 0.01  # differences between values below this one do not count
 _FILE = "standings.npy"
+_RANKING = "ranking.npz"
 _ROW = np.dtype(
     [("fingerprint", "<i8"), ("weight", "<f4"), ("importance", "<f4"), ("usefulness", "<f4"), ("is_data", "?")]
 )
@@ -39,6 +40,13 @@ class SortedPages(NamedTuple):
 
     fingerprints: Fingerprints
     ids: npt.NDArray[np.int32]
+
+    def ids_of(self, wanted: Fingerprints) -> npt.NDArray[np.intp]:
+        """Places of these pages in the vectors; those that are not ranked are left out."""
+        if not len(self.fingerprints):
+            return np.empty(0, dtype=np.intp)
+        place = np.minimum(np.searchsorted(self.fingerprints, wanted), len(self.fingerprints) - 1)
+        return np.asarray(self.ids[place[self.fingerprints[place] == wanted]], dtype=np.intp)
 
 
 class RankMasks(NamedTuple):
@@ -129,6 +137,39 @@ class PageRanks:
     def _places(self, keys: Fingerprints) -> tuple[npt.NDArray[np.intp], Mask]:
         place = np.minimum(np.searchsorted(self.fingerprints, keys), len(self.fingerprints) - 1)
         return place, self.fingerprints[place] == keys
+
+
+class Ranking(NamedTuple):
+    """All pages of one computation, in any order: `importance` sums to 1, `structured` pages are data, and `read`
+    ones have links or are data."""
+
+    fingerprints: Fingerprints
+    importance: Vector
+    usefulness: Vector
+    structured: Mask
+    read: Mask
+
+    def sorted_pages(self) -> SortedPages:
+        order = np.argsort(self.fingerprints, kind="stable").astype(np.int32)
+        return SortedPages(self.fingerprints[order], order)
+
+    def save(self, directory: Path) -> None:
+        """For rankers that find it there (`saved`)."""
+        unfinished = directory / f"unfinished-{_RANKING}"
+        np.savez(unfinished, **self._asdict())
+        unfinished.replace(directory / _RANKING)
+
+    @classmethod
+    def saved(cls, directory: Path, after: float) -> tuple[Ranking, float] | None:
+        """The ranking that was saved last, and when; None = none later than `after`, in unix seconds."""
+        try:
+            at = (directory / _RANKING).stat().st_mtime
+            if at <= after:
+                return None
+            with np.load(directory / _RANKING) as file:
+                return cls(*(file[name] for name in cls._fields)), at
+        except (OSError, ValueError, KeyError):  # there is none, or the directory is away
+            return None
 
 
 def page_rank_of(directory: Path, fingerprint: int) -> PageRank | None:

@@ -16,9 +16,10 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -29,13 +30,23 @@ from quadloom.model.url import fingerprint
 from quadloom.process.clock import unix_time
 from quadloom.process.limits import trim_memory
 from quadloom.process.threads import start
+from quadloom.ranking.importance import Dangling, Personalization
 from quadloom.ranking.link_exchange import LinkExchange
 from quadloom.ranking.link_matrix import LinkMatrix, packed_records
 from quadloom.ranking.link_slices import FileSlices
 from quadloom.ranking.opic import Opic
-from quadloom.ranking.page_ranks import Fingerprints, PageRank, PageRanks, RankMasks, Scaled, Vector
+from quadloom.ranking.page_ranks import (
+    Fingerprints,
+    Mask,
+    PageRank,
+    PageRanks,
+    Ranking,
+    RankMasks,
+    Scaled,
+    Vector,
+)
 from quadloom.ranking.sweeps import Csr
-from quadloom.ranking.usefulness import RankVectors, promoted, rank, weights
+from quadloom.ranking.usefulness import RankVectors, Variant, promoted, rank, weights
 from quadloom.settings import FreshnessSettings, length_of
 
 _FLUSH_SECONDS = 5.0  # after which other processes, such as the web site, see the links of a page
@@ -48,6 +59,23 @@ _EARLY = 0.5  # of the matrix: with as many new pages that OPIC cannot remember,
 _LEAST, _MOST = 0.01, 100.0  # bounds of an OPIC estimate
 _LINK_BYTES = 9  # of a link in memory: its target, its weight, and its word in a slice
 _TOLERANCE = 1e-6  # of a fixpoint: weights are estimates, and each further digit costs a fifth more sweeps
+
+
+class Solver(Protocol):
+    """Computes both fixpoints; see `usefulness.rank`."""
+
+    def __call__(
+        self,
+        links: Csr | FileSlices,
+        structured: Mask,
+        *,
+        variant: Variant,
+        damping: float,
+        personalization: Personalization,
+        dangling: Dangling,
+        tol: float,
+        start: RankVectors | None,
+    ) -> RankVectors: ...
 
 
 class PageRanker:
@@ -67,12 +95,17 @@ class PageRanker:
         subscriptions: Callable[[], Sequence[Subscription]],
         published: Callable[[], Sequence[str]] = lambda: (),
         exchange: LinkExchange | None = None,
+        solve: Solver = rank,
     ) -> None:
         self._directory = directory
         self._freshness = freshness
         self._structured = structured
         self._subscriptions = subscriptions
         self._published = published
+        self._solve = solve
+        # Where `quadloom importance` leaves a ranking for all workers, and for the next crawl on one machine.
+        self._shared = directory if exchange is None else exchange.directory
+        self._adopted_at = 0.0  # when the ranking that was taken last from there was saved
         self._segments = LinkMatrix(directory)  # only appended to
         self._matrix = LinkMatrix(directory, exchange=exchange)  # only merged and read
         self._appending = threading.Lock()
@@ -163,39 +196,70 @@ class PageRanker:
             self._segments.close()
 
     def recompute(self, now: float) -> None:
-        """Merge the links appended since, compute all ranks and publish them."""
+        """Compute all ranks and publish them; if somebody else has computed them lately, only publish those."""
+        saved = Ranking.saved(self._shared, max(self._adopted_at, now - self._unit))
+        if saved is None:
+            ranking = self.compute()
+        else:
+            ranking, self._adopted_at = saved
+            self.merge()
+        if ranking is None:
+            return
+        self._publish(ranking)
+        self._opic.start(self._of_matrix(ranking), now / self._unit)
+        self._fresh = {}
+        del ranking, saved
+        trim_memory()
+
+    def merge(self) -> None:
+        """Merge the links appended since into the matrix."""
         with self._appending:
             self._segments.sync()
         self._read.clear()
         with suppress(StoreError):  # the shared directory is away: the links it has wait for the next time
             self._matrix.publish()
         self._matrix.rebuild()
+
+    def compute(self) -> Ranking | None:
+        """Merge the links appended since and compute the ranks of all pages. None = there are no links."""
+        self.merge()
         pages = self._matrix.manifest.pages
         if not pages:
-            return
+            return None
         structured = np.zeros(pages, dtype=bool)
         ids = self._matrix.ids(np.fromiter(self._structured(), dtype=np.int64))
         structured[ids[ids >= 0]] = True
-        wanted = self._subscribed()
+        wanted = [ids for urls in self._groups() if len(ids := self._known(self._matrix.ids(_fingerprints(urls))))]
         links = self._links()
-        self._last = rank(
+        self._last = self._solve(
             links,
             structured,
             variant=self._freshness.usefulness,
             damping=self._freshness.damping,
-            personalization=personalization(pages, [*wanted, *self._groups([self._published()])]),
+            personalization=personalization(pages, wanted),
             dangling=self._freshness.dangling,
             tol=_TOLERANCE,
             start=self._last,
         )
         # The matrix cannot tell a page without links from one that was not read; such pages are rare.
         degrees = links.outdegree if isinstance(links, FileSlices) else np.diff(links.indptr)
-        read = (degrees > 0) | structured
-        self._publish(self._last, RankMasks(structured, read), wanted)
-        del links, degrees
-        self._opic.start(self._last.importance, now / self._unit)
-        self._fresh = {}
-        trim_memory()
+        read = np.asarray((degrees > 0) | structured)
+        return Ranking(self._matrix.fingerprints(), self._last.importance, self._last.usefulness, structured, read)
+
+    def _is_of_matrix(self, ranking: Ranking) -> bool:
+        """Whether a ranking is of the matrix's own pages, in their order."""
+        return np.array_equal(self._matrix.fingerprints(), ranking.fingerprints)
+
+    def _of_matrix(self, ranking: Ranking) -> Vector:
+        """The importance of the matrix's own pages, which may be others than those of the ranking."""
+        if self._is_of_matrix(ranking):
+            return ranking.importance
+        own = self._matrix.fingerprints()
+        known, ids = ranking.sorted_pages()
+        place = np.minimum(np.searchsorted(known, own), len(known) - 1)
+        found = known[place] == own
+        values = np.where(found, ranking.importance[ids[place]], ranking.importance.mean())
+        return np.asarray(values / (values.sum() or 1.0))
 
     def _links(self) -> Csr | FileSlices:
         """The matrix in memory, or slices on disk if it would take more than `freshness.importance_memory`."""
@@ -203,22 +267,27 @@ class PageRanker:
             return self._matrix.slices()
         return self._matrix.csr()
 
-    def _publish(self, last: RankVectors, masks: RankMasks, wanted: Sequence[npt.NDArray[np.intp]]) -> None:
+    def _publish(self, ranking: Ranking) -> None:
         """Replace the ranks, and note which of the pages that were read have moved."""
-        data_weight, pages, structured = self._data_weight, len(last.importance), masks.structured
-        ordinary = masks.read & ~structured
-        values = weights(last.importance, last.usefulness, structured, data_weight, masks.read)
+        data_weight, structured = self._data_weight, ranking.structured
+        ordinary = ranking.read & ~structured
+        values = weights(ranking.importance, ranking.usefulness, structured, data_weight, ranking.read)
+        pages = self._matrix.sorted_pages() if self._is_of_matrix(ranking) else ranking.sorted_pages()
+        wanted = [url for item in self._subscriptions() for url in item.urls]
         if wanted:
-            values = promoted(values, np.concatenate(wanted), self._freshness.promotion)
+            values = promoted(values, pages.ids_of(_fingerprints(wanted)), self._freshness.promotion)
+        count = len(ranking.fingerprints)
         means = {
-            is_data: _mean(last.importance[mask] * pages) for is_data, mask in ((True, structured), (False, ordinary))
+            is_data: _mean(ranking.importance[mask] * count)
+            for is_data, mask in ((True, structured), (False, ordinary))
         }
         vectors: dict[str, Scaled] = {
             "weight": (values, 1.0),
-            "importance": (last.importance, pages),
-            "usefulness": (last.usefulness, 1.0 / _mean(last.usefulness[ordinary])),
+            "importance": (ranking.importance, count),
+            "usefulness": (ranking.usefulness, 1.0 / _mean(ranking.usefulness[ordinary])),
         }
-        ranks, moved = PageRanks.publish(self._directory, self._matrix.sorted_pages(), vectors, masks, self._ranks)
+        masks = RankMasks(structured, ranking.read)
+        ranks, moved = PageRanks.publish(self._directory, pages, vectors, masks, self._ranks)
         self._scales = {True: data_weight / means[True], False: 1.0 / means[False]}
         self._ranks = ranks
         self._important_from = ranks.weight_of_top(self._freshness.promotion)
@@ -239,17 +308,12 @@ class PageRanker:
                     known = [id for id in links if id >= 0] if self._is_full else links
                     self._opic.read(source, known, now / self._unit, len(links) - len(known))
 
-    def _subscribed(self) -> list[npt.NDArray[np.intp]]:
-        """For each subscription, its pages that are in the matrix: the links of its virtual page."""
-        return self._groups([item.urls for item in self._subscriptions()])
+    def _groups(self) -> list[Sequence[str]]:
+        """Pages that people want: of each subscription, which are the links of its virtual page, and published ones."""
+        return [*(item.urls for item in self._subscriptions()), self._published()]
 
-    def _groups(self, lists: Sequence[Sequence[str]]) -> list[npt.NDArray[np.intp]]:
-        groups = []
-        for urls in lists:
-            ids = self._matrix.ids(np.fromiter(map(fingerprint, urls), dtype=np.int64))
-            if (ids >= 0).any():
-                groups.append(ids[ids >= 0].astype(np.intp))
-        return groups
+    def _known(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+        return ids[ids >= 0].astype(np.intp)
 
     def _dense(self, packed: bytes) -> list[int]:
         """Ids as in the matrix; pages that are not in it yet get the next free ids, or -1 if there are too many."""
@@ -293,6 +357,10 @@ class PageRanker:
                 due = max(time.monotonic() + every, earliest)
             else:
                 self.estimate_new(unix_time())
+
+
+def _fingerprints(urls: Iterable[str]) -> Fingerprints:
+    return np.fromiter(map(fingerprint, urls), dtype=np.int64)
 
 
 def _mean(values: Vector) -> float:

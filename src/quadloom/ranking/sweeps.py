@@ -143,7 +143,7 @@ class ScipySweeps:
     def __init__(self, csr: Csr) -> None:
         self.pages = int(csr.shape[0])
         self.threads = 1
-        self.finish: Finish = _finish
+        self.finish: Finish = finish
         self.coarse: Kind = np.float64  # scipy would convert a single-precision vector for every product
         if len(csr.data) and not (np.isfinite(csr.data).all() and csr.data.min() >= 0):
             raise InputError("link weights must be finite and not negative")
@@ -221,7 +221,7 @@ def _csr_of(slices: LinkSlices) -> scipy.sparse.csr_array:
     ).tocsr()
 
 
-def _finish(
+def finish(
     gathered: Vector,
     current: Vector,
     values: Values,

@@ -55,7 +55,7 @@ def usefulness(
 ) -> Vector:
     """J for a given importance. Row i of `csr` holds the out-links of page i, as for importance."""
     sweeps = sweeps_of(csr)
-    iteration = _UsefulnessIteration(sweeps, structured, variant, damping)
+    iteration = UsefulnessIteration(sweeps, structured, variant, damping)
     for _ in range(max_iterations):
         for block in sweeps.blocks():
             block.both(iteration.worth, iteration.worth, iteration.backwards)
@@ -84,7 +84,7 @@ def rank(
     forward = ImportanceIteration(
         sweeps, damping, personalization, dangling, None if start is None else start.importance
     )
-    backward = _UsefulnessIteration(sweeps, structured, variant, damping)
+    backward = UsefulnessIteration(sweeps, structured, variant, damping)
     count, error = 0, float("inf")
     while error > tol and count < max_iterations:
         count += 1
@@ -130,17 +130,23 @@ def promoted(weights: Vector, pages: npt.NDArray[np.intp], top_share: float) -> 
     return result
 
 
-class _UsefulnessIteration:
-    def __init__(self, sweeps: Sweeps, structured: Mask, variant: Variant, damping: float) -> None:
+class UsefulnessIteration:
+    """State of one fixpoint between sweeps. `start`: where an interrupted one was."""
+
+    def __init__(
+        self, sweeps: Sweeps, structured: Mask, variant: Variant, damping: float, start: Vector | None = None
+    ) -> None:
         self._damping = damping
         self._structured = np.flatnonzero(structured)
         self._mean = variant == "mean"
         # Divisor of what a page collects from its links (mean), or of what it passes back to its in-links (many).
         self._degrees = sweeps.degrees if self._mean else sweeps.indegree()
         self._linked = self._degrees > 0
-        self.current = np.zeros(sweeps.pages)
+        self.current = np.zeros(sweeps.pages) if start is None else start.copy()
         self.worth = np.zeros(sweeps.pages)
         self.backwards = np.zeros(sweeps.pages)
+        if start is not None:
+            self._pass_on()
 
     def end(self, importance: Vector, total: float = 1.0) -> float:
         """End a sweep; return the estimated L1 distance to the fixpoint. `importance` sums to `total`."""
@@ -154,11 +160,14 @@ class _UsefulnessIteration:
         change = float(old.sum())
         old[:] = 0.0
         self.current, self.backwards = new, old  # in place throughout: at 20 million pages each temporary costs 0.1 s
-        if self._mean:
-            self.worth = new
-        else:
-            np.divide(new, self._degrees, out=self.worth, where=self._linked)
+        self._pass_on()
         return change * self._damping / (1.0 - self._damping)
+
+    def _pass_on(self) -> None:
+        if self._mean:
+            self.worth = self.current
+        else:
+            np.divide(self.current, self._degrees, out=self.worth, where=self._linked)
 
 
 def _to_mean_one(vector: Vector) -> Vector:

@@ -64,8 +64,8 @@ class ClassNames:
 
 
 class _Root:
-    """An element that is an item, and the elements assigned to it. `vocabulary` is None for mf2. `is_unnamed`: without a
-    root class, a classic property made it an item."""
+    """An element that is an item, and the elements assigned to it. `vocabulary` is None for mf2. `is_unnamed`: a
+    classic property made it an item, without a root class."""
 
     __slots__ = ("attributes", "by_reference", "entries", "included", "is_unnamed", "node", "types", "vocabulary")
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
+import threading
 import time
 import tracemalloc
 from pathlib import Path
@@ -127,3 +130,28 @@ def test_a_bulk_load_makes_no_copy_of_all_lines(tmp_path: Path, monkeypatch: pyt
     tracemalloc.stop()
     assert peak < 4 << 20  # of 10 MB; the engine's own memory is not Python's
     assert len(store) == len(batch)
+
+
+def test_an_error_does_not_take_the_engines_answer_to_another_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine's iterators must end where they began; a traceback that another thread drops kept them."""
+    complaints: list[str] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda event: complaints.append(str(event.exc_value)))
+    kept: list[Exception] = []
+    store = OxigraphQuads(tmp_path / "quads")
+
+    def ask() -> None:
+        try:
+            store.query("SELECT * { SERVICE <http://127.0.0.1:1/> { ?s ?p ?o } }")  # fails while it is evaluated
+        except Exception as error:
+            kept.append(error)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    asking.join()
+    assert len(kept) == 1
+    kept.clear()
+    gc.collect()
+    store.close()
+    assert complaints == []

@@ -21,7 +21,7 @@ CASES = sorted(path for path in OWN.glob("*/*") if ".expected." not in path.name
 COUNTS = {
     "jsonld": 10,
     "microdata": 4,
-    "microformats": 7,
+    "microformats": 8,
     "nquads": 2,
     "ntriples": 3,
     "rdfa": 7,

@@ -83,12 +83,21 @@ def test_citation_names_the_software_and_the_papers_it_unites() -> None:
     citation = read_yaml("CITATION.cff")
     assert citation["cff-version"] == "1.2.0" and citation["message"]
     assert citation["authors"] == PROJECT["authors"] == [{"name": "The Quadloom developers"}]
+    assert citation["contact"] == PROJECT["maintainers"] == citation["authors"]
     assert citation["license"] == PROJECT["license"]
     systems = (ROOT / "docs/explanation/four-systems.md").read_text(encoding="utf-8")
     assert len(citation["references"]) == 4
     for paper in citation["references"]:
         heading = next(line for line in systems.splitlines() if line.startswith("## ") and str(paper["year"]) in line)
         assert all(author["family-names"] in heading for author in paper["authors"])
+
+
+def test_a_reader_of_the_metadata_learns_whom_to_ask() -> None:
+    """There is no address to name; what the package shows as its description says where questions and reports go."""
+    assert PROJECT["readme"] == "README.md"
+    contact = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Contact\n")[2].partition("\n## ")[0]
+    assert "issue" in contact and "(SECURITY.md)" in contact and "(CONTRIBUTING.md)" in contact
+    assert (ROOT / ".github/ISSUE_TEMPLATE/bug.yml").is_file()
 
 
 def test_the_public_files_are_in_the_repository() -> None:

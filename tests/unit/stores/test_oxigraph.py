@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
 import threading
 import time
 import tracemalloc
@@ -163,3 +165,28 @@ def test_memory_of_what_was_read_is_given_back_and_nothing_is_lost(
     store.release_memory()  # little was read since
     assert len(opened) == before
     store.close()
+
+
+def test_an_error_does_not_take_the_engines_answer_to_another_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine's iterators must end where they began; a traceback that another thread drops kept them."""
+    complaints: list[str] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda event: complaints.append(str(event.exc_value)))
+    kept: list[Exception] = []
+    store = OxigraphQuads(tmp_path / "quads")
+
+    def ask() -> None:
+        try:
+            store.query("SELECT * { SERVICE <http://127.0.0.1:1/> { ?s ?p ?o } }")  # fails while it is evaluated
+        except Exception as error:
+            kept.append(error)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    asking.join()
+    assert len(kept) == 1
+    kept.clear()
+    gc.collect()
+    store.close()
+    assert complaints == []

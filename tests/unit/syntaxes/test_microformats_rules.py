@@ -347,6 +347,7 @@ HOSTILE = {
     "class names": lambda n: b"<p class='h-card " + b"h-x p-y " * n + b"'>x",
     "value classes": lambda n: b"<p class=h-card><b class=p-a>" + b"<i class=value>x</i>" * n,
     "deep value classes": lambda n: b"<p class=h-card><b class=p-a>" + b"<i>" * n + b"<i class=value>x</i>" * (n // 10),
+    "nested authors": lambda n: b"<p class=hentry>" + b"<b class=author>" * n + b"<i class=vcard>x",
     "includes": lambda n: (
         b"<p class=vcard><a class=include href=#r>x</a></p>" * n + b"<div id=r>" + b"<b class=org>x</b>" * n
     ),

@@ -157,7 +157,8 @@ class OxigraphQuads:
         old: set[str] = set()
         new: set[str] = set()
         for subject, nquads in descriptions:
-            old.update(f"{quad} ." for quad in self._store.quads_for_pattern(ox.NamedNode(subject), None, None, name))
+            for quad in self._store.quads_for_pattern(ox.NamedNode(subject), None, None, name):
+                old.add(f"{quad} .")
             new.update(lines_of(nquads))
         self._read += len(old)
         changed = set(as_stored(new - old)) if old else new  # one scratch store for all: each costs 40 µs
@@ -191,8 +192,8 @@ class OxigraphQuads:
     ) -> Iterator[str]:
         pattern = [None if text is None else parse_term(text) for text in (subject, predicate, object, graph)]
         with _translated(self._path):
-            found = self._store.quads_for_pattern(*pattern)  # type: ignore[arg-type]  # a misplaced term matches nothing
-            for number, quad in enumerate(found, 1):
+            # No name for the iterator: it must end in the thread that made it, and a traceback would take it elsewhere.
+            for number, quad in enumerate(self._store.quads_for_pattern(*pattern), 1):  # type: ignore[arg-type]
                 yield f"{quad} ."
                 if number == limit:
                     return
@@ -271,7 +272,10 @@ class OxigraphQuads:
 
 
 def evaluate(store: ox.Store, sparql: str) -> bytes:
-    """A query over the union of all graphs; SPARQL JSON for rows and yes/no, N-Triples for graphs."""
+    """A query over the union of all graphs; SPARQL JSON for rows and yes/no, N-Triples for graphs.
+
+    The answer of the engine must end in the thread that made it: an error must not take it along in its traceback."""
+    answer = None
     try:
         answer = store.query(sparql, use_default_graph_as_union=True)
         if isinstance(answer, ox.QueryTriples):
@@ -282,6 +286,8 @@ def evaluate(store: ox.Store, sparql: str) -> bytes:
         raise QuerySyntaxError(
             f"the query does not parse: {error.msg}", line=error.lineno or 0, column=error.offset or 0
         ) from error
+    finally:
+        del answer
     assert data is not None, "serialize without an output returns bytes"
     return data
 

@@ -102,6 +102,15 @@ _RELATIONS: Mapping[str, Mapping[str, Property]] = {
     "h-recipe": {"tag": ("p", "category")},
     "h-review": {"bookmark": ("u", "url"), "tag": ("p", "category")},
 }
+# Properties whose value is an item of that type, even if its author gave it no root class of its own.
+_ITEMS: Mapping[str, Mapping[str, str]] = {
+    "h-entry": {"author": "h-card"},
+    "h-product": {"review": "h-review"},
+    "h-recipe": {"author": "h-card"},
+    "h-resume": {"contact": "h-card", "affiliation": "h-card", "education": "h-event", "experience": "h-event"},
+    "h-review": {"item": ITEM, "reviewer": "h-card"},
+    "h-review-aggregate": {"item": ITEM},
+}
 
 
 # Every class name that means something to some classic root; an element with none of them needs no closer look.
@@ -111,17 +120,17 @@ NAMES = frozenset(ROOTS).union({"include"}, *_CLASSES.values())
 class ClassicVocabulary:
     """What the classes and link relations inside one classic root mean; several root classes on one element unite."""
 
-    __slots__ = ("_classes", "_relations", "reviews")
+    __slots__ = ("_classes", "_relations", "items")
 
     def __init__(self, types: Iterable[str]) -> None:
         self._classes: dict[str, list[Property]] = {}
         self._relations: dict[str, Property] = {}
-        self.reviews = False  # an element of class `item` is an item here
+        self.items: dict[str, str] = {}  # class names that make an element an item, and its type
         for kind in types:
             for name, target in _CLASSES[kind].items():
                 self._classes.setdefault(name, []).append(target)
             self._relations.update(_RELATIONS.get(kind, {}))
-            self.reviews = self.reviews or kind.startswith("h-review")
+            self.items.update(_ITEMS.get(kind, {}))
 
     def properties(self, tokens: Iterable[str]) -> list[Property]:
         """The properties that class names stand for, each once."""

@@ -64,9 +64,10 @@ class ClassNames:
 
 
 class _Root:
-    """An element that is an item, and the elements assigned to it. `vocabulary` is None for mf2."""
+    """An element that is an item, and the elements assigned to it. `vocabulary` is None for mf2. `is_unnamed`: a
+    classic property made it an item, without a root class."""
 
-    __slots__ = ("attributes", "by_reference", "entries", "included", "node", "types", "vocabulary")
+    __slots__ = ("attributes", "by_reference", "entries", "included", "is_unnamed", "node", "types", "vocabulary")
 
     def __init__(self, node: LexborNode, attributes: dict[str, str | None], types: list[str], *, classic: bool) -> None:
         self.node = node
@@ -75,6 +76,7 @@ class _Root:
         self.vocabulary: ClassicVocabulary | None = vocabulary_of(tuple(types)) if classic else None
         self.entries: list[_Entry] = []
         self.included: list[LexborNode] = []
+        self.is_unnamed = False
         self.by_reference = False  # this element stands elsewhere and is brought in by an include
 
 
@@ -137,7 +139,9 @@ class MicroformatPage:
                 inside[node.mem_id] = True
         return found
 
-    def _root(self, node: LexborNode, attributes: dict[str, str | None], owner: _Root | None) -> _Root | None:
+    def _root(
+        self, node: LexborNode, attributes: dict[str, str | None], owner: _Root | None, level: int = 0
+    ) -> _Root | None:
         meaning = self._meaning(attributes)
         if node.tag == "template":
             return None
@@ -145,9 +149,20 @@ class MicroformatPage:
             return _Root(node, attributes, meaning.types, classic=False)
         if meaning.classic:
             return _Root(node, attributes, meaning.classic, classic=True)
-        if owner is not None and owner.vocabulary is not None and owner.vocabulary.reviews and "item" in meaning.tokens:
-            return _Root(node, attributes, [ITEM], classic=True)
-        return None
+        if owner is None or owner.vocabulary is None or level >= DEPTH_LIMIT:
+            return None
+        kinds = owner.vocabulary.items
+        kind = next((kinds[token] for token in meaning.tokens if token in kinds), None)
+        if kind is None or (kind != ITEM and self._has_root(node)):
+            return None
+        root = _Root(node, attributes, [kind], classic=True)
+        root.is_unnamed = kind != ITEM
+        return root
+
+    def _has_root(self, node: LexborNode) -> bool:
+        """Whether an item stands inside: it is the value then, in its own words."""
+        inside = (self._meaning(found.attributes) for found in node.css("[class]") if found.mem_id != node.mem_id)
+        return any(meaning.types or meaning.classic for meaning in inside)
 
     def _meaning(self, attributes: dict[str, str | None]) -> ClassNames:
         text = attributes.get("class") or ""
@@ -182,7 +197,7 @@ class MicroformatPage:
                 holder, level = owner, depth
             else:
                 holder, level = _nearest(node, above)
-            root = self._root(node, attributes, holder)
+            root = self._root(node, attributes, holder, level)
             if root is not None:
                 root.by_reference = bool(active)
             properties, tags = self._properties(attributes, holder)
@@ -256,7 +271,7 @@ class MicroformatPage:
                     dates.complete(values)
             for _, name in entry.tags:
                 item.properties.setdefault(name, []).append(tag_of(entry.attributes.get("href") or ""))
-        if root.vocabulary is None and not nested:
+        if (root.vocabulary is None or root.is_unnamed) and not nested:
             self._imply(item, root, kinds)
         return item
 

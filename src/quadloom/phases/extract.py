@@ -121,12 +121,13 @@ def discoveries(
     found: list[Discovery] = []
     seen = {visit.key}
     for link, target in zip(transformed.links, leading_to, strict=True):
-        if link.nofollow or target.key in seen:
+        key = target.key
+        if link.nofollow or key in seen:
             continue
         kind = link.kind
         if kind not in everywhere and not (somewhere and any(one.wanted(link, site) for one in somewhere)):
             continue
-        seen.add(target.key)
+        seen.add(key)
         depth = visit.depth if kind == "redirect" else visit.depth + 1
         lastmod = lastmods.get(link.target, 0.0) if lastmods else 0.0
         rhythm = rhythms.get(link.target, 0.0) if rhythms else 0.0

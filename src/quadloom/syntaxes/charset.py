@@ -169,21 +169,26 @@ def _declared_in_content(body: bytes, xml: bool) -> tuple[str, Source]:
 def _prescan(head: bytes) -> str:
     """`<meta charset>` or `<meta http-equiv=content-type content="…charset=…">` in the first 1,024 bytes."""
     for match in _META.finditer(head):
-        if match.group(1) is None:
-            continue  # a comment
-        attributes: dict[bytes, bytes] = {}
-        for key, *values in _ATTRIBUTE.findall(match.group(1)):
-            attributes.setdefault(key.lower(), b"".join(values))
-        label = attributes.get(b"charset", b"").decode("latin_1")
-        if not label and attributes.get(b"http-equiv", b"").lower() == b"content-type":
-            found = _CHARSET.search(attributes.get(b"content", b"").decode("latin_1"))
-            label = next((group for group in found.groups() if group is not None), "") if found else ""
-        name = encoding(label)
-        if name.startswith("utf-16"):
-            return "utf-8"  # the standard's rule: a page whose meta could be read in ASCII is not UTF-16
-        if name:
-            return "windows-1252" if name == "x-user-defined" else name
+        attributes = match.group(1)  # None for a comment
+        if attributes and b"charset" in attributes.lower() and (name := _meta_charset(attributes)):
+            return name
     return ""
+
+
+@lru_cache(maxsize=512)  # the pages of a site say it in the same words; `PRESCAN_BYTES` limits each
+def _meta_charset(text: bytes) -> str:
+    """The encoding that a `<meta>` element with these attributes declares, or the empty string."""
+    attributes: dict[bytes, bytes] = {}
+    for key, *values in _ATTRIBUTE.findall(text):
+        attributes.setdefault(key.lower(), b"".join(values))
+    label = attributes.get(b"charset", b"").decode("latin_1")
+    if not label and attributes.get(b"http-equiv", b"").lower() == b"content-type":
+        found = _CHARSET.search(attributes.get(b"content", b"").decode("latin_1"))
+        label = next((group for group in found.groups() if group is not None), "") if found else ""
+    name = encoding(label)
+    if name.startswith("utf-16"):
+        return "utf-8"  # the standard's rule: a page whose meta could be read in ASCII is not UTF-16
+    return "windows-1252" if name == "x-user-defined" else name
 
 
 def _checked(body: bytes, name: str, source: Source, xml: bool) -> Charset:

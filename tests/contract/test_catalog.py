@@ -11,7 +11,7 @@ from quadloom.model.finding import Finding
 from quadloom.model.outcome import ArchiveRef, FetchedVersion, Outcome, PageRow, Settlement
 from quadloom.model.phase import Owed
 from quadloom.model.visit import Visit
-from quadloom.stores.protocols.catalog import IndexedPage, PageStanding, VisitKey
+from quadloom.stores.protocols.catalog import IndexedPage, PageSummary, VisitKey
 
 
 def visit(number: int, host: str = "a.example", at: float = 1.0) -> Visit:
@@ -47,9 +47,9 @@ def test_a_standing_is_a_part_of_its_row(state: State) -> None:
         page_row(visit(2), Outcome.NEW, kind="redirect"),
     ]
     state.catalog.record([Settlement(visit(n + 1), row.outcome, row) for n, row in enumerate(rows)], 1.0)
-    known = state.catalog.standings([rows[0].fingerprint, rows[1].fingerprint, 12345])
+    known = state.catalog.summaries([rows[0].fingerprint, rows[1].fingerprint, 12345])
     assert known == {
-        row.fingerprint: PageStanding(
+        row.fingerprint: PageSummary(
             fingerprint=row.fingerprint,
             outcome=row.outcome,
             kind=row.kind,
@@ -58,7 +58,7 @@ def test_a_standing_is_a_part_of_its_row(state: State) -> None:
         )
         for row in rows
     }
-    assert state.catalog.standings([]) == {}
+    assert state.catalog.summaries([]) == {}
 
 
 def test_settlements_without_a_page_are_left_out(state: State) -> None:

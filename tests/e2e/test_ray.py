@@ -18,10 +18,12 @@ import pytest
 
 from e2e.test_cluster import WEB, Cluster
 from faults.crawling import finish, finish_alone, kill_group, must_be_read, requests, start
-from quadloom.cluster.ray_tasks import on_ray_tasks
+from quadloom.cluster.ray_tasks import on_ray_tasks, ray_session
 from quadloom.maintenance.bulk import BulkJob, TaskResult
 from quadloom.maintenance.verify import JOURNAL
 from quadloom.model.page import Page
+from quadloom.model.url import fingerprint
+from quadloom.ranking.link_matrix import LinkMatrix
 from quadloom.settings import Settings, StoreSettings
 from quadloom.stores.archive.warc_record import encode, file_header
 from quadloom.warehouse import Warehouse
@@ -102,6 +104,26 @@ def test_a_killed_task_is_repeated_and_an_interrupted_job_is_resumed(warehouse: 
     assert [drift.subject for drift in report.drifts] == [url(REMOVED)]
     assert report.pages == PAGES
     assert not (warehouse.path / JOURNAL).exists()
+
+
+def test_the_passes_of_importance_share_one_connection(warehouse: Warehouse) -> None:
+    matrix = LinkMatrix(warehouse.stores.places.links)
+    for number in range(PAGES):
+        targets = [(fingerprint(url(number * factor % PAGES)), "plain") for factor in (2, 3)]
+        matrix.append(fingerprint(url(number)), targets)
+    matrix.sync()
+    alone = warehouse.rank()
+    with ray_session("local") as ray:
+        session = ray.get_runtime_context().get_job_id()
+        passes: list[int] = []
+        together = warehouse.rank(
+            runner=on_ray_tasks("local", SETTINGS), progress=lambda number, _error: passes.append(number)
+        )
+        assert ray.get_runtime_context().get_job_id() == session, "connected once"
+    assert not ray.is_initialized()
+    assert len(passes) > 3
+    assert alone.pages == together.pages == PAGES
+    assert dict(together.top) == pytest.approx(dict(alone.top), abs=0.02)
 
 
 @pytest.mark.slow

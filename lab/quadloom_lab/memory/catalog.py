@@ -16,7 +16,7 @@ from quadloom.stores.catalog_rows import count_names, repointed, visit_row, visi
 from quadloom.stores.protocols.catalog import (
     FIRST_UNINDEXED,
     IndexedPage,
-    PageStanding,
+    PageSummary,
     UnindexedPlace,
     VisitKey,
     VisitRow,
@@ -85,10 +85,10 @@ class MemoryCatalog:
     def pages(self, fingerprints: Sequence[int], *, lock: bool = False) -> dict[int, PageRow]:
         return {key: self._pages[key] for key in fingerprints if key in self._pages}
 
-    def standings(self, fingerprints: Sequence[int]) -> dict[int, PageStanding]:
-        names = PageStanding.__struct_fields__
+    def summaries(self, fingerprints: Sequence[int]) -> dict[int, PageSummary]:
+        names = PageSummary.__struct_fields__
         return {
-            key: PageStanding(**{name: getattr(row, name) for name in names})
+            key: PageSummary(**{name: getattr(row, name) for name in names})
             for key, row in self.pages(fingerprints).items()
         }
 

@@ -21,7 +21,7 @@ from quadloom.model.outcome import Outcome
 from quadloom.model.url import Url
 from quadloom.model.wire import decode
 from quadloom.scheduling.page_row import PageScheduleRow
-from quadloom.stores.protocols.catalog import PageStanding
+from quadloom.stores.protocols.catalog import PageSummary
 from quadloom.stores.protocols.text import Hit, ScorePart
 
 WINDOW = 40  # hits
@@ -41,20 +41,20 @@ class PageFact(msgspec.Struct, frozen=True):
     content: bytes = b""
 
 
-class PageStandings(Protocol):
+class PageSummaries(Protocol):
     """The part of `Catalog` that is needed here."""
 
-    def standings(self, fingerprints: Sequence[int]) -> dict[int, PageStanding]: ...
+    def summaries(self, fingerprints: Sequence[int]) -> dict[int, PageSummary]: ...
 
 
-def page_facts(catalog: PageStandings | None, hits: Sequence[Hit]) -> dict[str, PageFact]:
+def page_facts(catalog: PageSummaries | None, hits: Sequence[Hit]) -> dict[str, PageFact]:
     """By the hit's URL. A page that was reached by a redirect has a row under its own URL only if it was visited."""
     if catalog is None or not hits:
         return {}
     urls = {number: hit.id for hit in hits if (number := _fingerprint(hit.id)) is not None}
     return {
         urls[number]: PageFact(_importance(row.schedule), row.outcome is Outcome.GONE, row.text_digest)
-        for number, row in catalog.standings(list(urls)).items()
+        for number, row in catalog.summaries(list(urls)).items()
         if row.kind != "redirect"
     }
 

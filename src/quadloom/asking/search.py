@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
-from quadloom.asking.ranking import WINDOW, PageFact, PageStandings, folded, page_facts, ranked
+from quadloom.asking.ranking import WINDOW, PageFact, PageSummaries, folded, page_facts, ranked
 from quadloom.asking.sparql.prefixes import shorten, type_iris, vocabulary_iris
 from quadloom.asking.sparql.text_patterns import as_sparql
 from quadloom.errors import UsageError
@@ -70,7 +70,7 @@ def several(value: str | Sequence[str]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
-def search(index: TextIndex, request: SearchRequest, catalog: PageStandings | None = None) -> SearchAnswer:
+def search(index: TextIndex, request: SearchRequest, catalog: PageSummaries | None = None) -> SearchAnswer:
     """Search, with facet values as people write them: `schema:Event` instead of its IRI. With `catalog`, importance
     counts and pages that are gone are left out."""
     started = time.perf_counter()

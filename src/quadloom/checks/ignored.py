@@ -109,7 +109,7 @@ def _loose_properties(context: Context) -> list[Finding]:
             context,
             "microdata-loose-property",
             f"{how_many} outside of every item{lost}, and ignored: {listed}",
-            _tag_place(context, elements, numbers, numbers[loose[0]], ("itemprop", "itemscope")),
+            _tag_places(context, elements, numbers, ("itemprop", "itemscope")).get(numbers[loose[0]], -1),
             "put it inside an element with itemscope and itemtype, or name its id in the itemref of an item",
             "microdata",
             found=names[0],
@@ -131,13 +131,15 @@ def _types_without_vocabulary(context: Context) -> list[Finding]:
     numbers = elements.having(("typeof", "vocab"))
     values = elements.values(numbers, ("typeof", "vocab"))
     above = _holders(elements, numbers, [bool((vocab or "").strip()) for _, vocab in values])
-    found: list[Finding] = []
+    ignored: list[tuple[int, str]] = []  # element and term
     for at, (types, vocab) in enumerate(values):
         terms = [name for name in (types or "").split() if ":" not in name]
         if terms and not above[at] and not (vocab or "").strip():
-            place = _tag_place(context, elements, numbers, numbers[at], ("typeof", "vocab"))
-            found.append(_without_vocabulary(context, terms[0], place))
-    return found[:_MOST]
+            ignored.append((numbers[at], terms[0]))
+    if not ignored:
+        return []
+    places = _tag_places(context, elements, numbers, ("typeof", "vocab"))
+    return [_without_vocabulary(context, term, places.get(number, -1)) for number, term in ignored[:_MOST]]
 
 
 def _without_vocabulary(context: Context, term: str, place: int) -> Finding:
@@ -161,12 +163,12 @@ def _holders(elements: Elements, numbers: Sequence[int], holds: Sequence[bool]) 
     return held
 
 
-def _tag_place(
-    context: Context, elements: Elements, numbers: list[int], number: int, attributes: tuple[str, ...]
-) -> int:
-    """Where the tag of an element begins in the source, -1 if that is not known."""
-    tag = tags_of(context.utf8, elements, numbers, frozenset(attributes)).get(number)
-    return tag.start if tag is not None else -1
+def _tag_places(
+    context: Context, elements: Elements, numbers: list[int], attributes: tuple[str, ...]
+) -> dict[int, int]:
+    """Where the tags of these elements begin in the source, as far as that is known."""
+    tags = tags_of(context.utf8, elements, numbers, frozenset(attributes))
+    return {number: tag.start for number, tag in tags.items()}
 
 
 def _finding(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import atexit
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from itertools import islice
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -30,8 +31,7 @@ def on_ray_tasks(address: str, settings: Settings) -> Runner:
         _check_reachable(settings)
 
     def runner(job: BulkJob, tasks: Sequence[str]) -> Iterator[TaskResult]:
-        ray = connected(address)
-        try:
+        with ray_session(address) as ray:
             # A Ray task may be repeated: it only reads the warehouse, or replaces what an earlier try left.
             remote = ray.remote(num_cpus=1, max_retries=_RETRIES)(_here if address == _LOCAL else _elsewhere)
             data = encode(job)
@@ -45,10 +45,26 @@ def on_ray_tasks(address: str, settings: Settings) -> Runner:
                 if result.error:
                     raise StoreError(result.error, hint=result.hint)
                 yield result
-        finally:
-            ray.shutdown()
 
     return runner
+
+
+@contextmanager
+def ray_session(address: str) -> Iterator[Any]:
+    """The module `ray`, connected to a cluster. Sessions within this one share its connection: work of many jobs
+    begins one around them all, since connecting takes seconds."""
+    global _sessions
+    ray = connected(address)
+    _sessions += 1
+    try:
+        yield ray
+    finally:
+        _sessions -= 1
+        if not _sessions:
+            ray.shutdown()
+
+
+_sessions = 0
 
 
 def _here(job: bytes, task: str) -> bytes:
@@ -60,22 +76,24 @@ def _elsewhere(job: bytes, task: str) -> bytes:
     return encode(perform(decode(job, BulkJob), _stores_of(job, elsewhere=True), task))
 
 
-_opened: dict[bytes, tuple[ExitStack, Stores]] = {}  # by job; of the last one only
+_opened: dict[bytes, tuple[ExitStack, Stores]] = {}  # by warehouse and settings; of the last job only
 
 
 def _stores_of(data: bytes, *, elsewhere: bool) -> Stores:
-    """Opened once by each process of Ray, which does many tasks of a job: opening takes as long as a small task."""
-    if data not in _opened:
+    """Opened once by each process of Ray, which does many tasks: opening takes as long as a small task."""
+    job = decode(data, BulkJob)
+    key = encode(replace(job, argument=b""))
+    if key not in _opened:
         for closing, _ in _opened.values():
             closing.close()
         _opened.clear()
-        closing, job = ExitStack(), decode(data, BulkJob)
+        closing = ExitStack()
         if elsewhere:
             folder = closing.enter_context(tempfile.TemporaryDirectory(prefix="quadloom-"))
             job = replace(job, path=folder)
-        _opened[data] = (closing, closing.enter_context(opened(job)))
+        _opened[key] = (closing, closing.enter_context(opened(job)))
         atexit.register(closing.close)
-    return _opened[data][1]
+    return _opened[key][1]
 
 
 def _check_reachable(settings: Settings) -> None:

@@ -15,7 +15,7 @@ from quadloom.model.url import Url
 from quadloom.model.wire import decode, encode
 from quadloom.scheduling.page_row import PageScheduleRow
 from quadloom.scheduling.planner import PageSchedule
-from quadloom.stores.protocols.catalog import PageStanding
+from quadloom.stores.protocols.catalog import PageSummary
 from quadloom.stores.protocols.text import Hit, TextDocument
 from quadloom.stores.quads.memory import MemoryQuads
 from quadloom_lab.memory.text import MemoryText
@@ -29,9 +29,9 @@ class Rows:
     def __init__(self, *rows: PageRow) -> None:
         self._rows = {row.fingerprint: row for row in rows}
 
-    def standings(self, fingerprints: Sequence[int]) -> dict[int, PageStanding]:
+    def summaries(self, fingerprints: Sequence[int]) -> dict[int, PageSummary]:
         rows = {number: self._rows[number] for number in fingerprints if number in self._rows}
-        return {number: decode(encode(row), PageStanding) for number, row in rows.items()}
+        return {number: decode(encode(row), PageSummary) for number, row in rows.items()}
 
 
 def row(url: str, *, outcome: Outcome = Outcome.NEW, importance: float = 0.0, text: bytes = b"") -> PageRow:

@@ -170,8 +170,9 @@ def report_lines(report: AuditReport, limit: int) -> Iterator[str]:
     for one in report.sites:
         change = f" · {one.new} new, {one.still} still there, {one.fixed} fixed" if one.compared or one.new else ""
         yield (
-            f"{one.site}  score {one.score:.0f} of 100 · {one.pages} pages, {one.with_data} with data · "
-            f"{one.errors} errors, {one.warnings} warnings, {one.remarks} remarks{change}"
+            f"{one.site}  score {one.score:.0f} of 100 · {counted(one.pages, 'page')}, {one.with_data} with data · "
+            f"{counted(one.errors, 'error')}, {counted(one.warnings, 'warning')}, "
+            f"{counted(one.remarks, 'remark')}{change}"
         )
         rich = [f"{feature.feature} {feature.eligible} of {feature.pages}" for feature in one.features]
         if rich:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from quadloom.cli.session import Session
 from quadloom.maintenance.bulk import Runner, in_processes
@@ -20,3 +22,16 @@ def runner_of(s: Session, workers: int, ray: str | None) -> Runner:
 def runner_if_asked(s: Session, workers: int, ray: str | None) -> Runner | None:
     """The same for commands that do without: None = one process, this one."""
     return None if ray is None and workers == 1 else runner_of(s, workers, ray)
+
+
+@contextmanager
+def runner_of_many_jobs(s: Session, workers: int, ray: str | None) -> Iterator[Runner | None]:
+    """As `runner_if_asked`, for work that is a long row of small jobs: on Ray they share one connection."""
+    if ray is None:
+        yield runner_if_asked(s, workers, ray)
+        return
+    from quadloom.cluster.ray_tasks import on_ray_tasks, ray_session
+
+    runner = on_ray_tasks(ray, s.settings)
+    with ray_session(ray):
+        yield runner

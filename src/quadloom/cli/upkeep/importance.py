@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from quadloom.cli.progress import Progress
 from quadloom.cli.session import session
-from quadloom.cli.upkeep.bulk import runner_if_asked
+from quadloom.cli.upkeep.bulk import runner_of_many_jobs
 from quadloom.warehouse import Warehouse
 
 
@@ -37,11 +37,12 @@ def importance(
     """
     s = session()
     with (
+        runner_of_many_jobs(s, workers, ray) as runner,
         Warehouse.open(s.warehouse, settings=s.settings) as warehouse,
         Progress(s, "importance", unit="passes") as progress,
     ):
         report = warehouse.rank(
-            runner=runner_if_asked(s, workers, ray),
+            runner=runner,
             resume=resume,
             limit=limit,
             progress=lambda passes, _error: progress.show(passes),

@@ -32,7 +32,7 @@ from quadloom.stores.postgres.schema import BEHIND
 from quadloom.stores.protocols.catalog import (
     FIRST_UNINDEXED,
     IndexedPage,
-    PageStanding,
+    PageSummary,
     UnindexedPlace,
     VisitKey,
     VisitRow,
@@ -140,10 +140,10 @@ class PostgresCatalog:
         found = self._read(f"WHERE fingerprint = ANY(%s::bigint[]){locking}", (list(fingerprints),))
         return {page.fingerprint: page for page in found}
 
-    def standings(self, fingerprints: Sequence[int]) -> dict[int, PageStanding]:
+    def summaries(self, fingerprints: Sequence[int]) -> dict[int, PageSummary]:
         query = "SELECT record FROM page WHERE fingerprint = ANY(%s::bigint[])"
         found = self._database.execute(query, (list(fingerprints),))
-        rows = (decode(record, PageStanding) for (record,) in found)
+        rows = (decode(record, PageSummary) for (record,) in found)
         return {row.fingerprint: row for row in rows}
 
     def scan(self, *, after: int = -(1 << 63), limit: int = 1000, host: str = "") -> list[PageRow]:

@@ -27,7 +27,7 @@ class VisitRow(msgspec.Struct, frozen=True, kw_only=True):
     archive: ArchiveRef | None = None
 
 
-class PageStanding(msgspec.Struct, frozen=True, kw_only=True):
+class PageSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The fields of a `PageRow` on which the order of search results depends, under their names there."""
 
     fingerprint: int
@@ -88,7 +88,7 @@ class Catalog(Protocol):
         of the enclosing transaction."""
         ...
 
-    def standings(self, fingerprints: Sequence[int]) -> dict[int, PageStanding]:
+    def summaries(self, fingerprints: Sequence[int]) -> dict[int, PageSummary]:
         """As `pages`, a third of the cost: a search reads forty rows and needs four fields of each."""
         ...
 

@@ -30,7 +30,7 @@ from quadloom.stores.catalog_rows import (
 from quadloom.stores.protocols.catalog import (
     FIRST_UNINDEXED,
     IndexedPage,
-    PageStanding,
+    PageSummary,
     UnindexedPlace,
     VisitKey,
     VisitRow,
@@ -111,12 +111,12 @@ class SqliteCatalog:
                 found[page.fingerprint] = page
         return found
 
-    def standings(self, fingerprints: Sequence[int]) -> dict[int, PageStanding]:
-        found: dict[int, PageStanding] = {}
+    def summaries(self, fingerprints: Sequence[int]) -> dict[int, PageSummary]:
+        found: dict[int, PageSummary] = {}
         for start in range(0, len(fingerprints), _CHUNK):
             part = fingerprints[start : start + _CHUNK]
             query = f"SELECT record FROM page WHERE fingerprint IN ({_marks(part)})"
-            rows = (decode(record, PageStanding) for (record,) in self._database.execute(query, part))
+            rows = (decode(record, PageSummary) for (record,) in self._database.execute(query, part))
             found |= {row.fingerprint: row for row in rows}
         return found
 

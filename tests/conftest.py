@@ -96,3 +96,8 @@ class Order:
 def _repeat(config: pytest.Config) -> str:
     seed = config.option.seed
     return f"order of tests: --seed {seed}" if seed else "order of tests: as written"
+
+
+def pytest_sessionfinish() -> None:
+    """Libraries complain at the end about what the collector may not touch."""
+    gc.unfreeze()

@@ -17,12 +17,13 @@ from xxhash import xxh3_64_hexdigest
 from quadloom.analysis import scripts
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
+from quadloom.phases import extract, index
 from quadloom.phases.extract import chosen
 from quadloom.phases.page_result import PageResult
 from quadloom.pipeline import process_page
 from quadloom.settings import AuditSettings, Settings
-from quadloom.syntaxes import guards
-from quadloom.syntaxes.rdf import blank_nodes
+from quadloom.syntaxes import guards, iri
+from quadloom.syntaxes.rdf import blank_nodes, links
 from quadloom_lab.realweb.web import RealPage, RealWeb
 
 DIGESTS = {
@@ -62,8 +63,10 @@ def test_a_statement_takes_no_more_calls(
     pages: dict[str, list[RealPage]], kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the twins in Python, so that the number is the same without a compiler."""
-    monkeypatch.setattr(blank_nodes, "_native", None)
-    monkeypatch.setattr(scripts, "_native", None)
+    for module in (blank_nodes, scripts, extract, index):
+        monkeypatch.setattr(module, "_native", None)
+    monkeypatch.setattr(iri, "_join_all", None)
+    monkeypatch.setattr(links, "_native_terms", None)
     monkeypatch.setattr(guards, "_tag_bounds", guards.tag_bounds_in_python)
     unchecked = Settings(audit=AuditSettings(checks=False))
     statements = sum(work(page, unchecked).quads.count for page in pages[kind])

@@ -205,6 +205,7 @@ def _encoded(label: str) -> str:
 
 
 _RULES = _read()
+_MOST_LABELS = 8  # of a rule, with room: a hostile name can have thousands. A test compares it with the list
 
 
 def registered_domain(name: str) -> str | None:
@@ -225,7 +226,7 @@ def registered_domain(name: str) -> str | None:
 
 def _public_labels(labels: list[str]) -> int:
     """How many labels the public suffix has; the longest rule decides."""
-    for length in range(len(labels), 0, -1):
+    for length in range(min(len(labels), _MOST_LABELS), 0, -1):
         tail = ".".join(labels[-length:])
         if f"!{tail}" in _RULES:
             return length - 1

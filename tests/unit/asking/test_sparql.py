@@ -97,7 +97,7 @@ def test_regular_expressions_are_linear(service: QueryService) -> None:
 def test_memory_is_limited(stores: Stores) -> None:
     greedy = "SELECT (GROUP_CONCAT(?big) AS ?all) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l BIND(%s AS ?big) }"
     big = "CONCAT(" + ",".join(['"' + "x" * 500 + '"'] * 100) + ")"
-    with QueryService(stores.folder / "quads", LimitSettings(query_seconds=20.0, query_bytes=300 << 20)) as small:
+    with QueryService(stores.folder / "quads", LimitSettings(query_seconds=20.0, query_bytes=400 << 20)) as small:
         with pytest.raises(QueryLimit, match="memory"):
             small.ask(greedy % big).read()
         assert small.ask(COUNT).values() == [("10",)]

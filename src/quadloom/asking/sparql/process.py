@@ -91,6 +91,7 @@ class QueryProcess:
                 raise self._refusal(content)
 
     def kill(self) -> None:
+        self.free = False  # the system may call it alive for another moment
         self._child.close()
 
     def _await_ready(self) -> None:

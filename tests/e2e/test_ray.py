@@ -109,8 +109,7 @@ def test_a_killed_task_is_repeated_and_an_interrupted_job_is_resumed(warehouse: 
 def test_the_passes_of_importance_share_one_connection(warehouse: Warehouse) -> None:
     matrix = LinkMatrix(warehouse.stores.places.links)
     for number in range(PAGES):
-        targets = [(fingerprint(url(number * factor % PAGES)), "plain") for factor in (2, 3)]
-        matrix.append(fingerprint(url(number)), targets)
+        matrix.append(fingerprint(url(number)), [(fingerprint(url(number * by % PAGES)), "plain") for by in (2, 3)])
     matrix.sync()
     alone = warehouse.rank()
     with ray_session("local") as ray:

@@ -220,8 +220,8 @@ def start(
     stderr: int | None = None,
     from_template: bool = False,
 ) -> ChildProcess:
-    """Run a module's `main()` as a child and send it `first`, a small message such as its settings. Raises
-    `ChannelClosed`.
+    """Run a module's `main()` as a child and send it `first`, a small message such as its settings. One that has ended
+    by then is noticed where all deaths are: by the first who receives from it.
 
     `address_space`: cap in bytes, 0 = none. `environment`: further variables. `stderr`: as for `Popen`, None = ours.
     `from_template`: fork it from a process that has imported the module, if the system can do that. For modules that
@@ -237,11 +237,8 @@ def start(
         else:
             process = _new_interpreter(module, theirs.fileno(), address_space, environment, stderr)
     child = ChildProcess(process, Channel(ours))
-    try:
+    with suppress(ChannelClosed):
         child.channel.send(first)
-    except ChannelClosed:
-        child.close()
-        raise
     return child
 
 

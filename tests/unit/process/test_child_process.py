@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from quadloom.process.channel import ChannelClosed, ChildProcess, start
+from quadloom.process.channel import Channel, ChannelClosed, ChildProcess, start
 from quadloom.settings import Settings
 
 SAMPLE = "unit.process.sample_child"
@@ -231,3 +232,20 @@ def test_variables_reach_the_child_and_its_use_of_the_machine_is_known(started: 
         ask(child, "echo", 10 << 20)
     child.kill()
     assert (child.resident_bytes(), child.cpu_seconds()) == (0, 0.0)
+
+
+def test_a_child_that_ends_before_its_first_message_is_noticed_by_its_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    send = Channel.send
+
+    def late(channel: Channel, message: object) -> None:
+        gone = select.poll()
+        gone.register(channel.fileno(), select.POLLHUP)
+        assert gone.poll(60_000), "the child has ended"
+        send(channel, message)
+
+    monkeypatch.setattr(Channel, "send", late)
+    child = start("no.such.module", "settings", stderr=subprocess.DEVNULL)
+    with pytest.raises(ChannelClosed):
+        child.channel.receive(str)
+    assert child.wait().cause == "error"
+    child.close()

@@ -1,12 +1,11 @@
 """A template of child processes: imports once, then forks each child in milliseconds.
 
-The template is a process of its own, started as every child is: a clean interpreter, one thread, nothing open but its
-socket. So a fork of it copies no lock of another thread and no descriptor of a store, which is what makes a fork of the
-owner itself dangerous (decision 0018). It imports what its children need and does nothing else.
+The template is a process of its own with one thread, and nothing open but its socket. So a fork of it copies no lock of
+another thread and no descriptor of a store, which is what makes a fork of the owner itself dangerous (decision 0018).
+It imports what its children need and does nothing else.
 
-A command that has not opened anything yet may be that process itself: `begin` forks it.
-
-`fork` starts a template if there is none. It ends with its owner, or after a minute without children; its own side is
+A command that has opened nothing yet calls `begin`: then the template is a fork of the command, with all that it has
+imported. Otherwise `fork` starts a template in a new interpreter when the first child is needed. A template ends with its owner, or after a minute without children; its own side is
 `quadloom.process.template_main`.
 """
 

@@ -5,8 +5,8 @@ another thread and no descriptor of a store, which is what makes a fork of the o
 It imports what its children need and does nothing else.
 
 A command that has opened nothing yet calls `begin`: then the template is a fork of the command, with all that it has
-imported. Otherwise `fork` starts a template in a new interpreter when the first child is needed. A template ends with its owner, or after a minute without children; its own side is
-`quadloom.process.template_main`.
+imported. Otherwise `fork` starts a template in a new interpreter when the first child is needed. A template ends with
+its owner, or after a minute without children; its own side is `quadloom.process.template_main`.
 """
 
 from __future__ import annotations

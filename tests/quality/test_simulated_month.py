@@ -19,8 +19,8 @@ import pytest
 from fakeweb.simulated_crawl import START, Answer, SimulatedCrawl
 from quadloom.model.outcome import READ_OUTCOMES
 from quadloom.scheduling.objectives import freshness
-from quadloom.scheduling.refresh import optimal_rates
 from quadloom.settings import CrawlSettings, FreshnessSettings, Settings
+from quadloom_lab.scheduling.optimal_refresh import optimal_rates
 
 CHI = 4.0
 HUB = "http://hub.example/"

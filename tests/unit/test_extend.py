@@ -29,7 +29,7 @@ import numpy as np
 from starlette.testclient import TestClient
 import quadloom
 from quadloom.scheduling import objectives
-from quadloom.scheduling.refresh import optimal_rates
+from quadloom_lab.scheduling.optimal_refresh import optimal_rates
 from quadloom.settings.loading import load
 from quadloom.web.app import create_app
 from quadloom.web.server.state import SiteState

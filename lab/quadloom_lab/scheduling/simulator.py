@@ -19,10 +19,11 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from quadloom.scheduling.change_rate import ChangeRates, Prior
+from quadloom.scheduling.change_rate import Prior
 from quadloom.scheduling.objectives import Policy
-from quadloom.scheduling.refresh import most_valuable
 from quadloom_lab.charts import Series, line_chart
+from quadloom_lab.scheduling.change_rates import ChangeRates
+from quadloom_lab.scheduling.optimal_refresh import most_valuable
 from quadloom_lab.scheduling.simulated_signals import Signals, Source
 from quadloom_lab.scheduling.simulated_web import Process, SimulatedWeb, WebShape, replayed_web, simulated_web
 

@@ -49,15 +49,14 @@ RATES = np.exp(LOG_RATES)
 GAP_STEP = 0.5
 LOG_GAPS = np.arange(-7.0, 25.0 + GAP_STEP / 2, GAP_STEP)
 BINS = len(LOG_GAPS)
-_CHANGED = np.log(-np.expm1(-np.exp(LOG_GAPS[:, None] + LOG_RATES[None, :])))  # ln(1 − e^−λτ), bin × grid
-_CHANGED_SINGLE = _CHANGED.astype(np.float32)
-_FIRST_GAP = float(LOG_GAPS[0])
-_LONGEST_GAP = float(np.exp(LOG_GAPS[-1]))
+LOG_CHANGED = np.log(-np.expm1(-np.exp(LOG_GAPS[:, None] + LOG_RATES[None, :])))  # ln(1 − e^−λτ), bin × grid
+FIRST_GAP = float(LOG_GAPS[0])
+LONGEST_GAP = float(np.exp(LOG_GAPS[-1]))
 _TERMS = np.stack([LOG_RATES, RATES, LOG_RATES**2])
-_MOMENTS = np.stack([np.ones(len(RATES)), RATES, LOG_RATES, LOG_RATES**2], axis=1)
+MOMENTS = np.stack([np.ones(len(RATES)), RATES, LOG_RATES, LOG_RATES**2], axis=1)
 _NARROW = (0.75 * STEP) ** 2  # variance of ln λ below which sums over the grid lose the third digit
 _BATCH_FROM = 4  # pages from which one product for all is faster
-_IMAGINED = 0.5  # visits without a change that undated changes bring, see above
+IMAGINED = 0.5  # visits without a change that undated changes bring, see above
 _FORGOTTEN = 1e-2  # a bin at either end with a smaller count is dropped
 _HEAD = struct.Struct("<ffHHBB")
 
@@ -134,7 +133,7 @@ class ChangeRate:
         if not gap > 0.0 or (math.isinf(gap) and not dated):
             return
         if not dated:
-            gap = min(gap, _LONGEST_GAP)
+            gap = min(gap, LONGEST_GAP)
         self._forget()
         self.visits += 1
         self.changes += changed
@@ -173,7 +172,7 @@ class ChangeRate:
     def estimate(self) -> Estimate:
         """The posterior as three numbers; cached until the next observation."""
         if self._estimate is None:
-            self._estimate = self._posterior(1.0, _IMAGINED).estimate
+            self._estimate = self._posterior(1.0, IMAGINED).estimate
         return self._estimate
 
     def encode(self) -> bytes:
@@ -211,7 +210,7 @@ class ChangeRate:
 
     def _count(self, gap: float) -> None:
         """Add an undated change: one count, shared by the two bins around its gap."""
-        place = min(max((math.log(gap) - _FIRST_GAP) / GAP_STEP, 0.0), BINS - 1.001)
+        place = min(max((math.log(gap) - FIRST_GAP) / GAP_STEP, 0.0), BINS - 1.001)
         low = int(place)
         counts = self._counts
         if not counts:
@@ -234,7 +233,7 @@ class ChangeRate:
         weight = (1.0 - self.forgetting**self.visits) / (1.0 - self.forgetting) if self.forgetting < 1 else self.visits
         return Prior.around(max(self._gaps / weight, 1e-9))
 
-    def _terms(self, worth: float = 1.0, imagined: float = _IMAGINED) -> tuple[float, float, float]:
+    def _terms(self, worth: float = 1.0, imagined: float = IMAGINED) -> tuple[float, float, float]:
         """Factors of ln λ, λ and (ln λ)² in the logarithm of the posterior, without the undated changes."""
         prior = self._effective_prior()
         precision = 1.0 / prior.spread**2
@@ -247,15 +246,15 @@ class ChangeRate:
         for index, count in enumerate(self._counts, self._first):
             total += count
             place += count * index
-        return math.exp(_FIRST_GAP + GAP_STEP * place / total)
+        return math.exp(FIRST_GAP + GAP_STEP * place / total)
 
     def _posterior(self, worth: float, imagined: float) -> _Posterior:
         """The posterior if every visit counts `worth` times, with this many imagined visits."""
         log = np.array(self._terms(worth, imagined)) @ _TERMS
         if self._counts:
-            log += worth * np.array(self._counts) @ _CHANGED[self._first : self._first + len(self._counts)]
+            log += worth * np.array(self._counts) @ LOG_CHANGED[self._first : self._first + len(self._counts)]
         weight = np.exp(log - log.max())
-        estimate = _estimated((weight @ _MOMENTS).tolist())
+        estimate = _estimated((weight @ MOMENTS).tolist())
         if estimate.log_variance >= _NARROW:
             return _Posterior(LOG_RATES, weight, estimate)
         held = np.flatnonzero(weight > 1e-6)
@@ -298,88 +297,14 @@ def estimates_of(rates: Sequence[ChangeRate]) -> list[Estimate]:
         bins = np.zeros((len(rates), high - low))
         for row, rate in counted:
             bins[row, rate._first - low : rate._first - low + len(rate._counts)] = rate._counts
-        log += bins @ _CHANGED[low:high]
+        log += bins @ LOG_CHANGED[low:high]
     log -= log.max(axis=1, keepdims=True)
-    moments = (np.exp(log, out=log) @ _MOMENTS).tolist()
+    moments = (np.exp(log, out=log) @ MOMENTS).tolist()
     found = [_estimated(row) for row in moments]
     return [
         estimate if estimate.log_variance >= _NARROW else rate.estimate()
         for estimate, rate in zip(found, rates, strict=True)
     ]
-
-
-class EstimateVectors(NamedTuple):
-    """Posterior mean of λ, and mean and variance of ln λ, page by page; see `Estimate`."""
-
-    rate: Vector
-    log_mean: Vector
-    log_variance: Vector
-
-
-class ChangeRates:
-    """The same estimator for many pages at once: 300 bytes per page, one matrix product for all estimates."""
-
-    def __init__(self, count: int, prior: Prior, *, forgetting: float = 0.98) -> None:
-        self.forgetting = forgetting
-        self.centre = np.full(count, prior.centre)
-        self.spread = np.full(count, prior.spread)
-        self.visits = np.zeros(count, dtype=np.int64)
-        self._quiet = np.zeros(count)
-        self._exact = np.zeros(count)
-        self._bins = np.zeros((count, BINS), dtype=np.float32)
-
-    def observe(
-        self,
-        pages: npt.NDArray[np.intp],
-        gaps: Vector,
-        changed: npt.NDArray[np.bool_],
-        ages: Vector | None = None,
-    ) -> None:
-        """Add one visit of each of `pages` (distinct). `ages`: NaN if no trusted source gives one."""
-        keep = self.forgetting
-        self.visits[pages] += 1
-        self._quiet[pages] *= keep
-        self._exact[pages] *= keep
-        self._bins[pages] *= keep
-        known = np.full(len(pages), np.nan) if ages is None else ages
-        gaps = np.minimum(gaps, _LONGEST_GAP)
-        dated = changed & (known >= 0.0) & (known < gaps)
-        self._exact[pages] += dated
-        self._quiet[pages] += np.where(dated, np.where(dated, known, 0.0), np.where(changed, 0.0, gaps))
-        undated = changed & ~dated
-        place = np.clip((np.log(gaps[undated]) - _FIRST_GAP) / GAP_STEP, 0.0, BINS - 1.001)
-        low = place.astype(np.int64)
-        part = place - low
-        self._bins[pages[undated], low] += 1.0 - part
-        self._bins[pages[undated], low + 1] += part
-
-    def estimates(self, pages: npt.NDArray[np.intp]) -> EstimateVectors:
-        """The estimates of `pages`."""
-        counts = self._bins[pages]
-        used = np.flatnonzero(counts.any(axis=0))
-        within = slice(used[0], used[-1] + 1) if len(used) else slice(0, 0)  # gaps cluster in a fifth of all bins
-        log = counts[:, within] @ _CHANGED_SINGLE[within]
-        total = counts.sum(axis=1)
-        typical = np.exp((counts @ LOG_GAPS) / np.maximum(total, 1e-9))
-        quiet = self._quiet[pages] + np.where(total > 0.0, _IMAGINED * typical, 0.0)
-        log = log + self._exact[pages, None] * LOG_RATES - quiet[:, None] * RATES
-        log -= 0.5 * ((LOG_RATES - self.centre[pages, None]) / self.spread[pages, None]) ** 2
-        log -= log.max(axis=1, keepdims=True)
-        moments = np.exp(log) @ _MOMENTS
-        log_mean = moments[:, 2] / moments[:, 0]
-        log_variance = np.maximum(moments[:, 3] / moments[:, 0] - log_mean**2, 0.0)
-        return EstimateVectors(moments[:, 1] / moments[:, 0], log_mean, log_variance)
-
-    def learn_prior(self, pages: npt.NDArray[np.intp], world: Prior) -> Prior:
-        """Empirical Bayes: fit the prior of `pages` (one site) to their visits, and use it from now on."""
-        site = SitePrior(world)
-        _, log_mean, log_variance = self.estimates(pages)
-        site.pages = float(len(pages))
-        site.total = float(log_mean.sum())
-        site.squares = float((log_variance + log_mean**2).sum())
-        prior = site.prior()
-        self.centre[pages], self.spread[pages] = prior.centre, prior.spread
-        return prior
 
 
 class SitePrior:

@@ -14,7 +14,7 @@ uniform     (none)                              t                               
 ==========  ==================================  =====================================  ============================
 
 Reading the pages of the largest value, or each page when its value reaches μ, gives exactly the optimal periods, so the
-running scheduler needs no solver; `quadloom.scheduling.refresh` has the exact one.
+running scheduler needs no solver. The tests compare it with an exact one, `quadloom_lab.scheduling.optimal_refresh`.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ new one, as the paper does with S. Every few hundred settlements the demand give
 page is the time after which reading it is worth that price.
 
 If the pages of a host could want more reads than politeness allows, the host has its own demand and its own price, and
-the higher of the two prices holds for its pages: the optimum that `refresh.polite_rates` solves for.
+the higher of the two prices holds for its pages: the optimum under a limit for each host.
 
 `scheduling.facts` gives every number with the rule behind it, for `quadloom why`.
 """

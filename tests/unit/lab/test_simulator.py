@@ -11,8 +11,8 @@ import pytest
 
 from quadloom.errors import UsageError
 from quadloom.scheduling.objectives import freshness, xyleme_cost
-from quadloom.scheduling.refresh import optimal_rates
 from quadloom_lab.charts import Series, line_chart, svg, ticks
+from quadloom_lab.scheduling.optimal_refresh import optimal_rates
 from quadloom_lab.scheduling.simulated_signals import Signals, Source
 from quadloom_lab.scheduling.simulated_web import (
     PROCESSES,

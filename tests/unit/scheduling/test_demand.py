@@ -9,7 +9,7 @@ import pytest
 
 from quadloom.scheduling.demand import Demand, place
 from quadloom.scheduling.objectives import Policy
-from quadloom.scheduling.refresh import solve
+from quadloom_lab.scheduling.optimal_refresh import solve
 
 DAY = 86_400.0
 

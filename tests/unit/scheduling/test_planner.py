@@ -16,8 +16,8 @@ from quadloom.scheduling.facts import schedule_facts
 from quadloom.scheduling.objectives import freshness, harmonic_cost, ideal_period, value, xyleme_cost
 from quadloom.scheduling.page_row import PageScheduleRow
 from quadloom.scheduling.planner import PageSchedule, Planner, PlannerState, VisitObservation
-from quadloom.scheduling.refresh import optimal_rates
 from quadloom.settings import FreshnessSettings
+from quadloom_lab.scheduling.optimal_refresh import optimal_rates
 
 DAY = 86_400.0
 SETTINGS = FreshnessSettings(min_interval="1h", max_interval="400d", prior_interval="20d")

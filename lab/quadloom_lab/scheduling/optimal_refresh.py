@@ -114,6 +114,11 @@ def polite_rates(
     if not (caps >= 0.0).all():
         raise InputError("caps of hosts must be numbers, not negative")
     ceiling, floor = _bound(max_rate, np.inf, len(w)), _bound(min_rate, 0.0, len(w))
+
+    def plan(pages: npt.NDArray[np.bool_], share: float) -> RefreshPlan:
+        limits = {"max_rate": ceiling[pages], "min_rate": floor[pages]}
+        return solve(w[pages], lam[pages], share, policy=policy, alpha=alpha, **limits)
+
     reads = np.zeros(len(w))
     prices = np.zeros(len(caps))
     bound = np.zeros(len(caps), dtype=bool)
@@ -121,15 +126,7 @@ def polite_rates(
     while True:
         free = ~bound[host]
         if free.any():
-            part = solve(
-                w[free],
-                lam[free],
-                max(spare, 0.0),
-                policy=policy,
-                alpha=alpha,
-                max_rate=ceiling[free],
-                min_rate=floor[free],
-            )
+            part = plan(free, max(spare, 0.0))
             reads[free], price = part.reads, part.price
             prices[~bound] = price
         demand = np.bincount(host, weights=reads, minlength=len(caps))
@@ -138,15 +135,7 @@ def polite_rates(
             return PolitePlan(reads, price, prices)
         for h in np.flatnonzero(over):
             of_host = host == h
-            own = solve(
-                w[of_host],
-                lam[of_host],
-                caps[h],
-                policy=policy,
-                alpha=alpha,
-                max_rate=ceiling[of_host],
-                min_rate=floor[of_host],
-            )
+            own = plan(of_host, caps[h])
             reads[of_host], prices[h] = own.reads, own.price
             bound[h] = True
         spare = bandwidth - float(caps[bound].sum())

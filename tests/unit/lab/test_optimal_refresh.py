@@ -20,7 +20,7 @@ from quadloom.scheduling.objectives import (
     value,
     xyleme_cost,
 )
-from quadloom.scheduling.refresh import most_valuable, optimal_rates, polite_rates, solve
+from quadloom_lab.scheduling.optimal_refresh import most_valuable, optimal_rates, polite_rates, solve
 
 POLICIES: list[Policy] = ["harmonic", "xyleme", "freshness"]
 

@@ -5,14 +5,13 @@ Each part of the crawl explains what it decides: scope, robots.txt, frontier, ca
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import msgspec
 
 from quadloom.errors import NothingFound
 from quadloom.fetching.politeness import rules_for
 from quadloom.fetching.robots import RobotsRow, path_of, verdict
 from quadloom.model.outcome import PageRow
+from quadloom.model.timestamps import readable_time
 from quadloom.model.url import Url
 from quadloom.ranking.page_ranks import MOVED, PageRank
 from quadloom.refresh.state import Schedule
@@ -90,7 +89,10 @@ def _robots_reasons(host: HostRow | None, url: Url, settings: Settings) -> list[
     if stored is None:
         return [Reason("robots", "verdict", "not known yet", "robots.txt is read before the first page of a host")]
     age = Reason(
-        "robots", "robots.txt", stored.status, f"read {_date(stored.fetched_at)}, valid until {_date(stored.expires)}"
+        "robots",
+        "robots.txt",
+        stored.status,
+        f"read {readable_time(stored.fetched_at)}, valid until {readable_time(stored.expires)}",
     )
     if stored.status == "unavailable":
         return [
@@ -131,10 +133,12 @@ def _discovery_reasons(url: Url, found: Explanation, catalog: Catalog, schedule:
 
 
 def _page_reasons(row: PageRow) -> list[Reason]:
-    changed = _date(row.changed_at) if row.changed_at else "none"
+    changed = readable_time(row.changed_at) if row.changed_at else "none"
     kind = f"{row.kind or 'unknown kind'} {row.media_type}".strip()
     return [
-        Reason("page", "last visit", _date(row.fetched_at), f"{row.outcome}: {row.reason or f'HTTP {row.status}'}"),
+        Reason(
+            "page", "last visit", readable_time(row.fetched_at), f"{row.outcome}: {row.reason or f'HTTP {row.status}'}"
+        ),
         Reason("page", "visits", str(row.visits), "all that were made, whatever their outcome"),
         Reason("page", "last change", changed, "graph or main text differed"),
         Reason("page", "found through", row.link_kind or "unknown", _distance(row.depth)),
@@ -174,7 +178,3 @@ def _ranking_reasons(rank: PageRank | None, settings: Settings, data_weight: flo
             f"importance of data (mean χ = {data_weight:g}), usefulness of others (mean 1), promotion; {update}",
         ),
     ]
-
-
-def _date(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

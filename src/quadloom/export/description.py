@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from quadloom.asking.sparql.prefixes import PREFIXES, shorten
 from quadloom.asking.statistics import Summary
+from quadloom.model.timestamps import iso_time
 from quadloom.syntaxes.terms import iri, literal
 
 _USED = ("rdf", "void", "dcat", "dcterms", "xsd", "schema", "foaf", "owl", "rdfs")
@@ -15,11 +14,10 @@ _FORMATS = "http://www.w3.org/ns/formats/"
 def dataset_description(summary: Summary, *, dataset: str, title: str, endpoint: str = "", now: float) -> bytes:
     """Turtle about the IRI `dataset`. `endpoint`: URL of its SPARQL service, empty = none."""
     lines = [f"@prefix {name}: <{PREFIXES[name]}> ." for name in _USED]
-    when = datetime.fromtimestamp(int(now), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     facts = [
         "a void:Dataset, dcat:Dataset",
         f"dcterms:title {literal(title)}",
-        f'dcterms:modified "{when}"^^xsd:dateTime',
+        f'dcterms:modified "{iso_time(now)}"^^xsd:dateTime',
         f"void:triples {summary.quads}",
         f"void:documents {summary.pages}",
         f"void:classes {len(summary.classes)}",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from quadloom.model.outcome import PageRow
+from quadloom.model.timestamps import iso_time
 from quadloom.model.url import site_of
 from quadloom.syntaxes.terms import XSD, iri, literal
 
@@ -24,7 +23,7 @@ def visit_description(row: PageRow, source: str) -> bytes:
     kind, _, reason = row.reason.partition(": ")
     parts = [
         f'urn:quadloom:outcome> "{row.outcome}"',
-        f'urn:quadloom:visitedAt> "{_time(row.fetched_at)}"^^<{XSD}dateTime>',
+        f'urn:quadloom:visitedAt> "{iso_time(row.fetched_at)}"^^<{XSD}dateTime>',
         f"urn:quadloom:site> {literal(site_of(row.host))}",
         f'urn:quadloom:robots> "{"disallowed" if kind == "robots" else "allowed"}"',
     ]
@@ -45,10 +44,6 @@ def visit_description(row: PageRow, source: str) -> bytes:
     return "".join(f"{subject} <{part} <{VISITS}> .\n" for part in parts).encode("utf-8", "replace")
 
 
-def _time(at: float) -> str:
-    return f"{datetime.fromtimestamp(int(at), UTC).isoformat()[:19]}Z"  # a third of the cost of `strftime`
-
-
 def page_description(row: PageRow, status: int, source: str) -> bytes:
     """What the warehouse knows of a page's present version, as statements in the graph `PAGES`; see
     docs/reference/vocabulary.md. `source` is the page on which it was found first.
@@ -60,7 +55,7 @@ def page_description(row: PageRow, status: int, source: str) -> bytes:
     subject = iri(row.graph)
     if subject is None:
         return b""
-    when = _time(row.changed_at)
+    when = iso_time(row.changed_at)
     head = f"{subject} <"
     tail = f" <{PAGES}> .\n"
     parts = [

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 from quadloom.model.outcome import READ_OUTCOMES, Outcome, PageRow
+from quadloom.model.timestamps import readable_time
 from quadloom.model.url import site_of
 from quadloom.model.wire import decode
 from quadloom.scheduling.change_rate import ChangeRate
@@ -42,7 +42,7 @@ def schedule_facts(planner: Planner, row: PageRow) -> list[ScheduleFact]:
     )
     honesty = planner.honesty(site) if schedule.rhythm else 0.0
     trusted = [source for source in ("last-modified", "announced") if planner.believes(host, source)]
-    since = f", since {_date(schedule.gone_since)}" if schedule.gone_since else ""
+    since = f", since {readable_time(schedule.gone_since)}" if schedule.gone_since else ""
     fact = ScheduleFact
     return [
         fact("weight", f"{schedule.weight:.4g}", "importance or usefulness over its mean, χ between kinds, promotion"),
@@ -107,16 +107,16 @@ def _next_visit(planner: Planner, row: PageRow, stored: PageScheduleRow) -> Sche
         return fact("none", "outside the scope: not planned, and not part of the demand")
     if stored.is_dead:
         return fact(
-            f"not before {_date(row.fetched_at + planner.dead_retry)}",
+            f"not before {readable_time(row.fetched_at + planner.dead_retry)}",
             "dead: requested once more after freshness.dead_retry, or when a new page links to it",
         )
     if row.outcome is Outcome.GONE and stored.plan.rate:
         again = row.fetched_at + planner.gone_pause(stored.plan.gone)
-        return fact(_date(again), "was gone: last visit + a pause that doubles each time")
+        return fact(readable_time(again), "was gone: last visit + a pause that doubles each time")
     if row.outcome not in READ_OUTCOMES:
         return fact("see `due in`", "the last visit did not read the page, so the queue has the time of the next try")
     due = stored.next_visit
-    return fact("none" if due is None else _date(due), "last read + period")
+    return fact("none" if due is None else readable_time(due), "last read + period")
 
 
 def _span(duration: float) -> str:
@@ -127,7 +127,3 @@ def _span(duration: float) -> str:
         if duration >= length:
             return f"{duration / length:.3g} {unit}"
     return f"{duration:.3g} s"
-
-
-def _date(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,6 +15,7 @@ import msgspec
 from quadloom.errors import NothingFound, UsageError
 from quadloom.model.link import Discovery
 from quadloom.model.subscription import Subscription
+from quadloom.model.timestamps import readable_time
 from quadloom.model.url import Url
 from quadloom.phases.extract import seed_discoveries
 from quadloom.settings import LimitSettings
@@ -101,19 +101,13 @@ def state_of(delivery: Delivery, failure: StandingQueryFailure | None) -> str:
     """The state of a subscription: `ok`, or what is wrong with its query or its webhook."""
     problems = []
     if failure is not None:
-        problems.append(
-            f"query has failed since {date(failure.since)}, next try {date(failure.retry_at)}: {failure.error}"
-        )
+        times = f"since {readable_time(failure.since)}, next try {readable_time(failure.retry_at)}"
+        problems.append(f"query has failed {times}: {failure.error}")
     if delivery.error:
-        problems.append(f"webhook fails, next try {date(delivery.retry_at)}: {delivery.error}")
+        problems.append(f"webhook fails, next try {readable_time(delivery.retry_at)}: {delivery.error}")
     if delivery.lost:
         problems.append(f"{delivery.lost} notices lost")
     return "; ".join(problems) or "ok"
-
-
-def date(at: float) -> str:
-    """A unix time in readable form."""
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def _unknown(urls: Sequence[str], frontier: Frontier, now: float) -> list[Discovery]:

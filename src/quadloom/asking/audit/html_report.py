@@ -8,6 +8,7 @@ from html import escape
 
 from quadloom.asking.audit.report import AuditReport, DefectGroup, TrendPoint
 from quadloom.checks.codes import codes
+from quadloom.model.timestamps import day
 
 _MOST_GROUPS = 200
 _MOST_TEMPLATES = 15
@@ -51,7 +52,7 @@ def html_report(report: AuditReport, *, title: str, now: float) -> str:
         '<html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body><main>",
-        f'<p class="quiet">Structured data audit · {_day(now)}</p><h1>{escape(title)}</h1>',
+        f'<p class="quiet">Structured data audit · {day(now)}</p><h1>{escape(title)}</h1>',
         _tiles(report),
         _actions(report),
         _sites(report),
@@ -229,10 +230,6 @@ def _group(group: DefectGroup) -> str:
         f"<code>{escape(group.code)}</code> · {escape(group.site)} · {escape(group.path)}{new}</p>{source}"
         f"<p><b>Fix:</b> {escape(group.fix or (known.fix if known else ''))}</p>{meaning}<ul>{examples}</ul></article>"
     )
-
-
-def _day(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d")
 
 
 def _moment(at: float, other: float) -> str:

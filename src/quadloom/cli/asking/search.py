@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -18,6 +17,7 @@ from quadloom.asking.things.found import Thing, find_things
 from quadloom.cli.asking.status import OUTDATED
 from quadloom.cli.session import Session, harmless, session
 from quadloom.errors import NothingFound
+from quadloom.model.timestamps import day
 from quadloom.stores.protocols.text import Hit, SearchAnswer
 from quadloom.warehouse import Warehouse
 
@@ -190,7 +190,7 @@ def _notes(answer: SearchAnswer) -> list[str]:
 
 def _hit_row(hit: Hit) -> tuple[str, str, str, str, str]:
     types = " ".join(shorten(name) for name in hit.types[:2])
-    date = datetime.fromtimestamp(hit.fetched_at, UTC).date().isoformat()
+    date = day(hit.fetched_at)
     return hit.title or hit.id, types, hit.site, date, hit.id
 
 

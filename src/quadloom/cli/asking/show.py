@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from typing import Annotated
 
 import msgspec
@@ -17,6 +16,7 @@ from quadloom.asking.sparql.prefixes import shorten
 from quadloom.asking.things.paths import comparable, type_name, words
 from quadloom.cli.session import Session, session
 from quadloom.errors import UsageError
+from quadloom.model.timestamps import iso_time
 from quadloom.warehouse import Warehouse
 
 Flag = Annotated[bool, Parameter(negative="")]
@@ -220,7 +220,7 @@ def _print_page(s: Session, found: PageHistory) -> None:
 
 
 def _time(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if at else ""
+    return iso_time(at) if at else ""
 
 
 def _one_line(text: str) -> str:

@@ -16,8 +16,9 @@ from quadloom.cli.session import Session, session
 from quadloom.crawl.control import ask
 from quadloom.errors import UsageError
 from quadloom.model.subscription import Subscription
+from quadloom.model.timestamps import readable_time
 from quadloom.subscriptions.deliver import NoticeMessage
-from quadloom.subscriptions.registry import date, state_of
+from quadloom.subscriptions.registry import state_of
 from quadloom.subscriptions.standing_queries import failure_of
 from quadloom.subscriptions.websub import read_topics
 from quadloom.warehouse import Warehouse
@@ -163,7 +164,7 @@ def hubs() -> None:
                 topic.href,
                 topic.hub,
                 topic.state(now),
-                date(topic.active_until) if topic.active_until else "",
+                readable_time(topic.active_until) if topic.active_until else "",
                 topic.pushes,
                 topic.error,
             )

@@ -7,10 +7,10 @@ significant digits, more than their precision.
 from __future__ import annotations
 
 import math
-from datetime import UTC, datetime
 
 from quadloom.model.lru import LruCache
 from quadloom.model.outcome import PageRow
+from quadloom.model.timestamps import iso_time
 from quadloom.model.wire import decode
 from quadloom.phases.descriptions import PAGES, page_description
 from quadloom.scheduling.page_row import PageScheduleRow
@@ -48,8 +48,7 @@ def _schedule_statements(row: PageRow) -> bytes:
         ]
     parts = [f'{name}> "{_digits(number)}"^^<{XSD}double>' for name, number in numbers]
     if schedule.next_visit is not None:
-        when = f"{datetime.fromtimestamp(int(schedule.next_visit), UTC).isoformat()[:19]}Z"
-        parts.append(f'nextVisit> "{when}"^^<{XSD}dateTime>')
+        parts.append(f'nextVisit> "{iso_time(schedule.next_visit)}"^^<{XSD}dateTime>')
     subject = iri(row.graph)
     return "".join(f"{subject} <urn:quadloom:{part} <{PAGES}> .\n" for part in parts).encode()
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import msgspec
 
 from quadloom.asking.search import moment
 from quadloom.errors import UrlError
 from quadloom.model.outcome import PageRow
+from quadloom.model.timestamps import day
 from quadloom.model.url import Url, site_of
 from quadloom.warehouse import Warehouse
 from quadloom.web.server.requests import ViewResponse, WebRequest
@@ -40,8 +39,7 @@ def changed_page(request: WebRequest) -> ViewResponse:
     since = moment(request.text("since") or _midnight(request.site.clock() - _DAY))
     rows = changed_rows(request.warehouse, since, MOST + 1)
     pages = [_changed(request.warehouse, row, since) for row in rows[:MOST]]
-    date = datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%d")
-    return ViewResponse("changed.html", ChangedView(since, pages, len(rows) > MOST), {"date": date})
+    return ViewResponse("changed.html", ChangedView(since, pages, len(rows) > MOST), {"date": day(since)})
 
 
 def changed_rows(warehouse: Warehouse, since: float, limit: int) -> list[PageRow]:

@@ -5,12 +5,11 @@ Secrets and addresses of webhooks are never shown.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import msgspec
 from starlette.responses import Response
 
 from quadloom.model.subscription import Subscription
+from quadloom.model.timestamps import iso_time
 from quadloom.subscriptions.deliver import NoticeMessage
 from quadloom.subscriptions.feed import atom
 from quadloom.subscriptions.registry import state_of
@@ -49,7 +48,7 @@ def changes_feed(request: WebRequest) -> Response:
     the same for readers who reach the feed by another name."""
     public = request.site.settings.web.public_url.rstrip("/")
     url = f"{public}/changes.atom" if public else str(request.http.url.replace(query="", fragment=""))
-    now = datetime.fromtimestamp(request.site.clock(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = iso_time(request.site.clock())
     found = _notices(request) if request.text("since") else _newest(request)
     feed = atom(found, title="Changes found by Quadloom", self_url=url, updated=now)
     return Response(feed, media_type="application/atom+xml")

@@ -9,6 +9,8 @@ from functools import lru_cache
 
 from markupsafe import Markup, escape
 
+from quadloom.model.timestamps import readable_time
+
 
 def when(at: float) -> Markup:
     """To the minute."""
@@ -28,7 +30,7 @@ def instant(at: float) -> Markup:
 
 def moment(at: float) -> str:
     """To the second, as plain text."""
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return readable_time(at)
 
 
 def ago(clock: Callable[[], float], at: float) -> Markup:

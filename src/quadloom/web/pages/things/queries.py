@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import time
-from datetime import UTC, datetime
 from http import HTTPStatus
 from urllib.parse import urlencode
 from xml.sax.saxutils import escape
@@ -16,6 +15,7 @@ from quadloom.asking.entity import Value
 from quadloom.asking.sparql.service import form_of
 from quadloom.asking.things.table import fallback_name
 from quadloom.crawl.control import Value as ControlValue
+from quadloom.model.timestamps import iso_time
 from quadloom.subscriptions.saved_queries import SavedQuery, checked_query, saved_queries, saved_query
 from quadloom.web.api.control import send_command
 from quadloom.web.server.errors import HttpError
@@ -70,7 +70,7 @@ def query_feed(request: WebRequest) -> Response:
     _rows_format(request, saved)
     answer = _answer(request, saved.query)
     url = str(request.http.url.replace(query="", fragment=""))
-    at = datetime.fromtimestamp(saved.saved_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    at = iso_time(saved.saved_at)
     entries = "".join(_entry(answer, row, url, at) for row in answer.rows[:_FEED])
     feed = (
         '<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">\n'

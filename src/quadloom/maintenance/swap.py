@@ -32,7 +32,7 @@ from quadloom.ingest.index.indexer import IndexAcks
 from quadloom.model.link import Discovery
 from quadloom.model.wire import decode, encode
 from quadloom.process.clock import unix_time
-from quadloom.process.durable import sync, sync_tree
+from quadloom.process.durable import sync, sync_tree, write_file
 from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.stores.stores import INDEXES, JOURNAL, Places, Stores
 from quadloom.stores.transactions import retry_when_unavailable
@@ -106,13 +106,7 @@ def commit(places: Places, failpoints: Failpoints) -> bool:
         sync(places.new(name).parent)
         shutil.rmtree(places.old(name), ignore_errors=True)
     failpoints.reach("rebuild-filled")
-    temporary = path / f"{JOURNAL}.new"
-    with temporary.open("wb") as file:
-        file.write(msgspec.json.encode(folders))
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.rename(path / JOURNAL)
-    sync(path)
+    write_file(path / JOURNAL, msgspec.json.encode(folders))
     failpoints.reach("rebuild-journal")
     return bool(folders)
 

@@ -41,6 +41,12 @@ def make_folder(path: Path) -> None:
         sync(folder.parent)
 
 
+def write_file(path: Path, data: bytes) -> None:
+    """Write a whole file, as `replacing` does: on return it is on disk under its name, in place of an older one."""
+    with replacing(path) as file:
+        file.write(data)
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Write a file that takes its name only when the block has ended without an error: a process that is killed leaves

@@ -31,7 +31,7 @@ import scipy  # its parts load on first use: half a second that most commands ne
 
 from quadloom.errors import StoreError
 from quadloom.model.link import LinkKind
-from quadloom.process.durable import make_folder, sync, sync_tree
+from quadloom.process.durable import make_folder, sync, sync_tree, write_file
 from quadloom.ranking.link_exchange import SEGMENTS, LinkExchange, Segment, in_order_of_writing
 from quadloom.ranking.link_slices import FileSlices, row_chunks, slice_width, write_slices
 from quadloom.ranking.page_ranks import SortedPages
@@ -291,13 +291,7 @@ class LinkMatrix:
     def _commit(self, manifest: Manifest) -> None:
         """The files of a generation are on disk before the manifest that names it: a power cut leaves the old one."""
         sync_tree(self.directory / f"matrix-{manifest.generation:08d}")
-        unfinished = self.directory / "manifest.unfinished"
-        with unfinished.open("wb") as file:
-            file.write(msgspec.json.encode(manifest))
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(self.directory / "manifest.json")
-        sync(self.directory)
+        write_file(self.directory / "manifest.json", msgspec.json.encode(manifest))
         self.manifest = manifest
 
     def _read_manifest(self) -> Manifest:

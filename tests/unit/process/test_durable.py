@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from quadloom.process.durable import make_folder, replacing
+from quadloom.process.durable import make_folder, replacing, write_file
 
 
 def test_a_file_takes_its_name_when_it_is_complete(tmp_path: Path) -> None:
@@ -21,6 +21,12 @@ def test_a_file_takes_its_name_when_it_is_complete(tmp_path: Path) -> None:
         assert target.read_bytes() == b"the old one"
     assert target.read_bytes() == b"half" and target.stat().st_mode & 0o777 == 0o640
     assert os.listdir(tmp_path) == ["out.nq"]
+
+
+def test_a_whole_file_replaces_the_old_one(tmp_path: Path) -> None:
+    for data in (b"the old one", b"new"):
+        write_file(tmp_path / "journal", data)
+        assert (tmp_path / "journal").read_bytes() == data and os.listdir(tmp_path) == ["journal"]
 
 
 def test_an_error_leaves_the_old_file(tmp_path: Path) -> None:

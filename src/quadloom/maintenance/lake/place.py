@@ -23,7 +23,7 @@ import msgspec
 from msgspec.structs import replace
 
 from quadloom.errors import StoreError, UsageError
-from quadloom.process.durable import sync
+from quadloom.process.durable import sync, write_file
 from quadloom.settings import Settings
 from quadloom.stores.archive.s3_bucket import S3Address, S3Bucket, address_of
 from quadloom.stores.shards import SHARDS
@@ -101,14 +101,7 @@ class DirectoryLake:
         sync(target.parent)
 
     def write(self, name: str, data: bytes) -> None:
-        target = self._target(name)
-        temporary = target.with_name(f".{target.name}")
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.rename(target)
-        sync(target.parent)
+        write_file(self._target(name), data)
 
     def read(self, name: str) -> bytes | None:
         try:

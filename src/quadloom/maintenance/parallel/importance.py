@@ -24,7 +24,7 @@ import numpy.typing as npt
 from quadloom.errors import UsageError
 from quadloom.maintenance.bulk import BulkJob, Runner
 from quadloom.model.wire import decode, encode
-from quadloom.process.durable import make_folder, replacing
+from quadloom.process.durable import make_folder, replacing, write_file
 from quadloom.ranking.importance import Dangling, ImportanceIteration, Personalization
 from quadloom.ranking.link_kernels import Degrees, Finish
 from quadloom.ranking.link_matrix import LinkMatrix
@@ -151,8 +151,7 @@ class ParallelRanking:
     def _save(self, begun: _Begun, forward: ImportanceIteration, backward: UsefulnessIteration) -> None:
         with replacing(self._folder / "state.npz") as stream:
             np.savez(stream, importance=forward.result(), usefulness=backward.current)
-        with replacing(self._folder / "job") as stream:
-            stream.write(encode(begun))
+        write_file(self._folder / "job", encode(begun))
 
 
 def sum_part(_stores: Stores, task: str, argument: bytes) -> bytes:

@@ -16,7 +16,7 @@ import msgspec
 from quadloom.errors import UsageError
 from quadloom.maintenance.bulk import BulkJob, Runner, TaskResult
 from quadloom.model.wire import decode, encode
-from quadloom.process.durable import make_folder, replacing
+from quadloom.process.durable import make_folder, write_file
 
 _JOB = "job"
 
@@ -72,8 +72,7 @@ class TaskFolder:
         return self._folder / quote(task, safe="")  # files of the archive have slashes in their names
 
     def _write(self, name: str, data: bytes) -> None:
-        with replacing(self._folder / name) as stream:  # synced: a resumed job trusts what it finds here
-            stream.write(data)
+        write_file(self._folder / name, data)  # synced: a resumed job trusts what it finds here
 
     def _begun(self) -> _Begun | None:
         try:

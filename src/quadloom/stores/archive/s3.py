@@ -23,7 +23,6 @@ without coordination. The name is chosen at random once, or set by `stores.archi
 
 from __future__ import annotations
 
-import os
 import re
 import secrets
 import tempfile
@@ -37,7 +36,7 @@ from quadloom.errors import SettingsError, StoreError
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.page import Failure, Page
 from quadloom.process.clock import unix_time
-from quadloom.process.durable import make_folder, sync
+from quadloom.process.durable import make_folder, sync, write_file
 from quadloom.stores.archive import warc_record
 from quadloom.stores.archive.s3_bucket import RecordCache, S3Bucket
 from quadloom.stores.archive.s3_tails import Tails, bytes_of, tails_in
@@ -349,18 +348,13 @@ def _known_writer(folder: Path) -> str:
 def _new_writer(folder: Path) -> str:
     """64 random bits: no two warehouses share a name. Durable before the first file is named after it."""
     name = secrets.token_hex(8)
-    fresh = folder / "writer.new"
+    path = folder / "writer"
     try:
         make_folder(folder)
-        with fresh.open("w", encoding="ascii") as file:
-            file.write(name)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.rename(folder / "writer")
-        sync(folder)
+        write_file(path, name.encode())
     except OSError as error:
         raise StoreError(
-            f"cannot write {fresh}: {error.strerror}", hint="check that the directory may be written"
+            f"cannot write {path}: {error.strerror}", hint="check that the directory may be written"
         ) from error
     return name
 

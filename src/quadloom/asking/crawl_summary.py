@@ -18,7 +18,7 @@ from quadloom.asking.audit.across_pages import audited_pages
 from quadloom.asking.audit.report import AuditReport, audit
 from quadloom.asking.numbers import WarehouseNumbers
 from quadloom.asking.questions import WarehouseQueries
-from quadloom.asking.sparql.service import Row
+from quadloom.asking.sparql.json_results import Row
 from quadloom.asking.things.paths import PLUMBING
 from quadloom.asking.things.schema import SchemaPicture, schema_of
 from quadloom.errors import NothingFound, QueryError

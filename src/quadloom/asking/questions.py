@@ -16,7 +16,8 @@ from quadloom.asking.entity import Entity, describe_entity
 from quadloom.asking.findings import LocatedDefect, findings
 from quadloom.asking.numbers import WarehouseNumbers, numbers_of
 from quadloom.asking.search import LAST_MOMENT, moment, search, search_request, several
-from quadloom.asking.sparql.service import QueryResult, QueryService, Row
+from quadloom.asking.sparql.json_results import Row
+from quadloom.asking.sparql.service import QueryResult, QueryService
 from quadloom.asking.statistics import Statistics, Summary, stored_spelling, summary
 from quadloom.asking.things.table import ThingsCache, ThingTables
 from quadloom.model.phase import OWED_BY_PHASE

@@ -19,6 +19,7 @@ from statistics import median
 
 import msgspec
 
+from quadloom.asking.sparql.json_results import rows_of, text_rows_of
 from quadloom.model.outcome import PageRow
 from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog
@@ -150,10 +151,11 @@ class Statistics:
         if catalog is not None:
             statistics.changes = cls.saved(catalog).changes
         for counter, pattern in ((statistics.classes, "?s a ?term"), (statistics.properties, "?s ?term ?o")):
-            for row in _rows(quads, _RECOUNT.format(pattern=pattern)):
-                term = row.get("term")
-                if term is not None and term.type == "uri":
-                    counter[term.value] += int(row["n"].value)
+            for answer in quads.parts(_RECOUNT.format(pattern=pattern)):
+                for row in rows_of(answer):
+                    term = row.get("term")
+                    if term is not None and term.type == "uri":
+                        counter[str(term.value)] += int(str(row["n"].value))
         return statistics
 
     @property
@@ -255,19 +257,6 @@ def statements_of(catalog: Catalog, quads: QuadStore) -> int:
     return counts.statements if counts.properties else len(quads)
 
 
-class _Cell(msgspec.Struct):
-    type: str
-    value: str
-
-
-class _Bindings(msgspec.Struct):
-    bindings: list[dict[str, _Cell]]
-
-
-class _Table(msgspec.Struct):
-    results: _Bindings
-
-
 def _by_kind(pages: Sequence[PageRow], changes: dict[str, tuple[int, int]]) -> tuple[KindStatistics, ...]:
     groups: dict[str, list[PageRow]] = {}
     for row in pages:
@@ -295,27 +284,27 @@ def _changes_per_day(row: PageRow) -> float:
 
 def _xml(quads: QuadStore, limit: int) -> XmlStatistics:
     """From the statements of the generic mapping (docs/reference/vocabulary.md)."""
-    shape = [row for row in _rows(quads, _XML_SHAPE) if int(row["n"].value)]
+    shape = [row for row in _rows(quads, _XML_SHAPE) if int(row["n"])]
     if not shape:
         return XmlStatistics()
-    documents = sum(int(row["n"].value) for row in shape)
+    documents = sum(int(row["n"]) for row in shape)
     named: dict[str, Counter[str]] = {"dtd": Counter(), "namespace": Counter()}
     for name, counter in named.items():
         for row in _rows(quads, _XML_NAMES % (name, limit)):
-            counter[row["x"].value] += int(row["n"].value)
+            counter[row["x"]] += int(row["n"])
     return XmlStatistics(
         documents,
-        round(sum(float(row["elements"].value) for row in shape) / documents, 1),
-        round(sum(float(row["depth"].value) for row in shape) / documents, 1),
-        max(int(row["deepest"].value) for row in shape),
+        round(sum(float(row["elements"]) for row in shape) / documents, 1),
+        round(sum(float(row["depth"]) for row in shape) / documents, 1),
+        max(int(row["deepest"]) for row in shape),
         *(tuple(sorted(counter.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]) for counter in named.values()),
     )
 
 
-def _rows(quads: QuadStore, query: str) -> Iterator[dict[str, _Cell]]:
+def _rows(quads: QuadStore, query: str) -> Iterator[dict[str, str]]:
     """Of all parts of the store."""
     for answer in quads.parts(query):
-        yield from msgspec.json.decode(answer, type=_Table).results.bindings
+        yield from text_rows_of(answer)
 
 
 def _sampled(pages: Sequence[PageRow]) -> tuple[Counter[str], Counter[str], int]:

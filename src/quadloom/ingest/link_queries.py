@@ -26,7 +26,8 @@ from quadloom.settings.loading import check_strategy_names
 from quadloom.syntaxes.terms import iri
 
 if TYPE_CHECKING:
-    from quadloom.asking.sparql.service import QueryService, Row
+    from quadloom.asking.sparql.json_results import Row
+    from quadloom.asking.sparql.service import QueryService
     from quadloom.asking.sparql.worker import QueryRequest
     from quadloom.phases.extract_queries import UserQuery
     from quadloom.stores.quads.sparql_client import SparqlServer, SparqlServers

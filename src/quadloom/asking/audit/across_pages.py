@@ -11,6 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from quadloom.asking.audit.report import PageFindings, pages_of
+from quadloom.asking.sparql.json_results import text_rows_of
 from quadloom.errors import UrlError
 from quadloom.model.finding import Finding
 from quadloom.model.outcome import Outcome, PageRow
@@ -36,18 +37,6 @@ _REST = 10.0  # a server asks again when ten times as long has passed as the las
 
 Asked = Callable[[str], Iterator[bytes]]
 """Answers to a SPARQL query as JSON, as `QuadStore.parts` gives them."""
-
-
-class _Cell(msgspec.Struct, frozen=True):
-    value: str
-
-
-class _Bindings(msgspec.Struct, frozen=True):
-    bindings: list[dict[str, _Cell]]
-
-
-class _Table(msgspec.Struct, frozen=True):
-    results: _Bindings
 
 
 class AcrossFindings(msgspec.Struct, frozen=True):
@@ -136,12 +125,12 @@ def _all_across(asked: Asked, catalog: Catalog) -> Iterator[tuple[str, Finding]]
         yield conflict.page, finding
     targets: dict[str, PageRow | None] = {}  # pages of a site point to the same logo
     for row in _rows(asked, _POINTED.format(terms=_terms(_LINKS), most=50 * _MOST)):
-        address = row["o"].value
+        address = row["o"]
         if address not in targets:
             targets[address] = _page(catalog, address)
         target = targets[address]
-        if target is not None and target.outcome in _DEAD and target.href != row["g"].value:
-            name = row["p"].value.rpartition("/")[2]
+        if target is not None and target.outcome in _DEAD and target.href != row["g"]:
+            name = row["p"].rpartition("/")[2]
             finding = Finding(
                 "broken-data-link",
                 f"{name} leads to {target.href}, which is {target.outcome.value}: {target.reason[:60]}",
@@ -152,7 +141,7 @@ def _all_across(asked: Asked, catalog: Catalog) -> Iterator[tuple[str, Finding]]
                 found=target.href[:200],
                 expected="an address that answers",
             )
-            yield row["g"].value, finding
+            yield row["g"], finding
 
 
 class _Conflict(NamedTuple):
@@ -168,16 +157,14 @@ class _Conflict(NamedTuple):
 
 def _conflicts(asked: Asked) -> Iterator[_Conflict]:
     """What has several values is no conflict as long as all pages share one of them."""
-    suspects = [
-        (row["s"].value, row["p"].value) for row in _rows(asked, _SUSPECTS.format(terms=_terms(_FACTS), most=_MOST))
-    ]
+    suspects = [(row["s"], row["p"]) for row in _rows(asked, _SUSPECTS.format(terms=_terms(_FACTS), most=_MOST))]
     suspects = list(dict.fromkeys([one for one in suspects if _IN_BRACKETS.match(one[0])]))
     for start in range(0, len(suspects), _PAIRS):
         pairs = " ".join(f"(<{subject}> <{predicate}>)" for subject, predicate in suspects[start : start + _PAIRS])
         stated: dict[tuple[str, str, str], dict[str, set[str]]] = {}
         for row in _rows(asked, _STATED.format(pairs=pairs)):
-            key = (row["s"].value, row["p"].value, row["language"].value)
-            stated.setdefault(key, {}).setdefault(row["g"].value, set()).add(row["value"].value)
+            key = (row["s"], row["p"], row["language"])
+            stated.setdefault(key, {}).setdefault(row["g"], set()).add(row["value"])
         for (subject, predicate, _), by_page in sorted(stated.items()):
             first = min(by_page)
             other = next((page for page in sorted(by_page) if by_page[page].isdisjoint(by_page[first])), None)
@@ -189,10 +176,10 @@ def _terms(names: str) -> str:
     return " ".join(f"<{scheme}://schema.org/{name}>" for name in names.split() for scheme in ("http", "https"))
 
 
-def _rows(asked: Asked, query: str) -> Iterator[dict[str, _Cell]]:
+def _rows(asked: Asked, query: str) -> Iterator[dict[str, str]]:
     """Pages of one site are in one part of the store; what pages of different parts say is not compared."""
     for answer in asked(query):
-        yield from msgspec.json.decode(answer, type=_Table).results.bindings
+        yield from text_rows_of(answer)
 
 
 def _page(catalog: Catalog, url: str) -> PageRow | None:

@@ -15,10 +15,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 
-import msgspec
-
 from quadloom.asking.sparql.checks import CheckedQuery, Form, Token, check
 from quadloom.asking.sparql.frames import Cell, FrameMethods, typed
+from quadloom.asking.sparql.json_results import Row, boolean_of, rows_of
 from quadloom.asking.sparql.prefixes import PREFIXES
 from quadloom.asking.sparql.process import QueryProcess
 from quadloom.asking.sparql.result_formats import GRAPH_MEDIA, ROW_MEDIA
@@ -33,30 +32,6 @@ from quadloom.syntaxes.terms import iri
 
 _BUSY_SECONDS = 10.0
 _LEAST_SECONDS = 0.1  # for the engine, if text patterns took all the time
-
-
-class Binding(msgspec.Struct, frozen=True, rename={"language": "xml:lang"}):
-    """A term of a result: `type` uri, literal, bnode or triple (its `value` then has subject, predicate, object)."""
-
-    type: str
-    value: str | dict[str, object]
-    language: str = ""
-    datatype: str = ""
-
-
-Row = dict[str, Binding]
-
-
-class _Bindings(msgspec.Struct):
-    bindings: list[Row]
-
-
-class _Table(msgspec.Struct):
-    results: _Bindings
-
-
-class _Boolean(msgspec.Struct):
-    boolean: bool
 
 
 class QueryResult(FrameMethods):
@@ -99,7 +74,7 @@ class QueryResult(FrameMethods):
 
     def rows(self) -> list[Row]:
         """Solutions of a SELECT in format json: name → `Binding`."""
-        return msgspec.json.decode(self.read(), type=_Table).results.bindings
+        return rows_of(self.read())
 
     def values(self) -> list[tuple[str, ...]]:
         """Solutions as plain strings in the order of `variables`; unbound = empty."""
@@ -113,7 +88,7 @@ class QueryResult(FrameMethods):
 
     def boolean(self) -> bool:
         """The answer to an ASK in format json."""
-        return msgspec.json.decode(self.read(), type=_Boolean).boolean
+        return boolean_of(self.read())
 
     def close(self) -> None:
         process, self._process = self._process, None

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
+from quadloom.asking.sparql.json_results import Row
 from quadloom.asking.sparql.prefixes import both_schemes
-from quadloom.asking.sparql.service import Row
 from quadloom.asking.things.paths import BLANK, NAMES, SAME, SCHEMA, alternatives, comparable, term
 from quadloom.asking.things.selection import type_pattern
 

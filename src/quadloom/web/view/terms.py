@@ -10,8 +10,8 @@ import msgspec
 import pyoxigraph as ox
 
 from quadloom.asking.entity import Value
+from quadloom.asking.sparql.json_results import Binding
 from quadloom.asking.sparql.prefixes import PREFIXES, shorten
-from quadloom.asking.sparql.service import Binding
 from quadloom.stores.protocols.quads import QuadStore
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"

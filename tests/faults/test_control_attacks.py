@@ -4,7 +4,7 @@ on."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -13,12 +13,10 @@ from quadloom.crawl.commands import CrawlCommands
 from quadloom.crawl.control import ControlRequest
 from quadloom.crawl.session import CrawlSession
 from quadloom.errors import QuadloomError
-from quadloom.fetching.fetcher import Fetcher, FetchResult
-from quadloom.fetching.in_process import InProcessTransport, respond
+from quadloom.fetching.in_process import respond
 from quadloom.fetching.transport import FetchRequest
-from quadloom.fetching.unit import FetchThread, FetchUnit
+from quadloom.fetching.unit import answered_in_process
 from quadloom.model.page import Page
-from quadloom.model.visit import Visit
 from quadloom.settings import CrawlSettings, GuardSettings, PolitenessSettings, Settings
 from quadloom.warehouse import Warehouse
 
@@ -58,15 +56,6 @@ class Web:
         self.requests += 1
         return respond(request, b"<title>page</title>", headers=(("content-type", "text/html"),))
 
-    def unit(
-        self,
-        settings: Settings,
-        fetched: Callable[[Sequence[FetchResult]], None],
-        lost: Callable[[Sequence[Visit]], None],
-        failed: Callable[[BaseException], None],
-    ) -> FetchUnit:
-        return FetchThread(Fetcher(settings, InProcessTransport(settings, self.answer)), fetched, failed)
-
 
 def hostile(commands: CrawlCommands) -> Iterator[ControlRequest]:
     """Every argument of every command with every value, alone and beside good ones."""
@@ -87,7 +76,12 @@ def test_no_command_ends_the_crawl(tmp_path: Path) -> None:
     with Warehouse.open(tmp_path / "w", settings=SETTINGS) as warehouse:
         warehouse.requests.add_seeds([SEED])
         running = CrawlSession(
-            warehouse.stores, SETTINGS, warehouse.scope, lambda: warehouse.ask.queries, forever=True, fetch=web.unit
+            warehouse.stores,
+            SETTINGS,
+            warehouse.scope,
+            lambda: warehouse.ask.queries,
+            forever=True,
+            fetch=answered_in_process(web.answer),
         )
 
         def crawl() -> None:

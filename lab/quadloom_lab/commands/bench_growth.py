@@ -10,21 +10,18 @@ from __future__ import annotations
 import os
 import resource
 import tempfile
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 
 from quadloom.cli.session import session
 from quadloom.crawl.session import CrawlSession
-from quadloom.fetching.fetcher import Fetcher, FetchResult
-from quadloom.fetching.in_process import InProcessTransport, respond
+from quadloom.fetching.in_process import respond
 from quadloom.fetching.transport import FetchRequest
-from quadloom.fetching.unit import FetchThread, FetchUnit
+from quadloom.fetching.unit import answered_in_process
 from quadloom.model.page import Page
-from quadloom.model.visit import Visit
 from quadloom.process import limits
-from quadloom.settings import GuardSettings, PolitenessSettings, Settings
+from quadloom.settings import GuardSettings, PolitenessSettings
 from quadloom.warehouse import Warehouse
 
 _BRANCHES = 3
@@ -59,16 +56,6 @@ class GrowingWeb:
             return respond(request, b"", status=404)
         host, number = int(name.partition(".")[0][1:]), int(path or 0)
         return respond(request, self._body(host, number).encode(), headers=(("content-type", "text/html"),))
-
-    def unit(
-        self,
-        settings: Settings,
-        fetched: Callable[[Sequence[FetchResult]], None],
-        lost: Callable[[Sequence[Visit]], None],
-        failed: Callable[[BaseException], None],
-    ) -> FetchUnit:
-        """As `FetchUnitFactory` asks for. A thread loses nothing."""
-        return FetchThread(Fetcher(settings, InProcessTransport(settings, self.answer)), fetched, failed)
 
     def _body(self, host: int, number: int) -> str:
         place = host + number * self._hosts  # over all hosts, in the order in which a crawl finds pages
@@ -115,7 +102,11 @@ def growth(*, pages: int = 100_000, hosts: int = 500, step: int = 10_000) -> Non
         with Warehouse.open(path, settings=settings) as warehouse:
             warehouse.requests.add_seeds(web.seeds())
             running = CrawlSession(
-                warehouse.stores, settings, warehouse.scope, lambda: warehouse.ask.queries, fetch=web.unit
+                warehouse.stores,
+                settings,
+                warehouse.scope,
+                lambda: warehouse.ask.queries,
+                fetch=answered_in_process(web.answer),
             )
             before = _Moment(running, 0)
             for number, _ in enumerate(running, 1):

@@ -17,6 +17,7 @@ import msgspec
 
 from quadloom.fetching.browser.renderer import open_renderer
 from quadloom.fetching.fetcher import Fetcher, FetchResult, RequestFactory
+from quadloom.fetching.in_process import InProcessTransport, Responder
 from quadloom.fetching.replay import ReplayTransport, replay_source, without_pauses
 from quadloom.fetching.transport import Transport
 from quadloom.model.visit import Visit
@@ -71,7 +72,7 @@ class FetchUnit(Protocol):
 
 
 class FetchUnitFactory(Protocol):
-    """Starts a unit: `FetchProcess` itself, or a function that returns a `FetchThread`."""
+    """Starts a unit: `FetchProcess` itself, or what `answered_in_process` returns."""
 
     def __call__(
         self,
@@ -150,6 +151,26 @@ class FetchThread:
             self._in_hand.difference_update(item.visit.fingerprint for item in fetched)
         if not self._closing:
             self._fetched(fetched)
+
+
+def answered_in_process(
+    respond: Responder,
+    *,
+    clock: Callable[[], float] = unix_time,
+    reaches: Callable[[Sequence[HostAddress]], bool] = lambda _endpoints: True,
+) -> FetchUnitFactory:
+    """Starts `FetchThread`s whose requests `respond` answers: a crawl without sockets and without a fetch process."""
+
+    def start(
+        settings: Settings,
+        fetched: Callable[[Sequence[FetchResult]], None],
+        lost: Callable[[Sequence[Visit]], None],  # a thread loses nothing
+        failed: Callable[[BaseException], None],
+    ) -> FetchUnit:
+        transport = InProcessTransport(settings, respond, clock=clock)
+        return FetchThread(Fetcher(settings, transport, clock=clock), fetched, failed, reaches)
+
+    return start
 
 
 def serve(fetcher: Fetcher, orders: Orders, deliver: Callable[[list[FetchResult]], None]) -> None:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from quadloom.crawl.session import CrawlSession
-from quadloom.fetching.fetcher import Fetcher, FetchResult
-from quadloom.fetching.in_process import InProcessTransport, respond
+from quadloom.fetching.in_process import respond
 from quadloom.fetching.transport import FetchRequest
-from quadloom.fetching.unit import FetchThread, FetchUnit
+from quadloom.fetching.unit import answered_in_process
 from quadloom.maintenance.archive_order import all_pages
 from quadloom.model.page import Page
-from quadloom.model.visit import Visit
 from quadloom.process import clock
 from quadloom.settings import CrawlSettings, FreshnessSettings, GuardSettings, PolitenessSettings, Settings
 from quadloom.warehouse import Warehouse
@@ -59,17 +57,6 @@ class Web:
         body = f"<title>version {self.version}</title>{links} of {request.href}"
         return respond(request, body.encode(), headers=(("content-type", "text/html"),))
 
-    def unit(
-        self,
-        settings: Settings,
-        fetched: Callable[[Sequence[FetchResult]], None],
-        lost: Callable[[Sequence[Visit]], None],
-        failed: Callable[[BaseException], None],
-    ) -> FetchUnit:
-        return FetchThread(
-            Fetcher(settings, InProcessTransport(settings, self.answer, clock=clock.unix_time)), fetched, failed
-        )
-
     def assert_no_early_request(self) -> None:
         gaps = [later - earlier for earlier, later in itertools.pairwise(self.requests)]
         assert min(gaps) >= DELAY - 0.01, gaps
@@ -78,7 +65,11 @@ class Web:
 def crawl(warehouse: Warehouse, web: Web) -> list[str]:
     """Returns the notices."""
     running = CrawlSession(
-        warehouse.stores, warehouse.settings, warehouse.scope, lambda: warehouse.ask.queries, fetch=web.unit
+        warehouse.stores,
+        warehouse.settings,
+        warehouse.scope,
+        lambda: warehouse.ask.queries,
+        fetch=answered_in_process(web.answer),
     )
     for _ in running:
         pass

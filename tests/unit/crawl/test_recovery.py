@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,14 +14,12 @@ from quadloom.cli.main import run
 from quadloom.crawl.scope import ScopeEdits, read_edits
 from quadloom.crawl.session import CrawlSession
 from quadloom.errors import StoreError, UsageError
-from quadloom.fetching.fetcher import Fetcher, FetchResult
-from quadloom.fetching.in_process import InProcessTransport, respond
+from quadloom.fetching.in_process import respond
 from quadloom.fetching.transport import FetchRequest
-from quadloom.fetching.unit import FetchThread, FetchUnit
+from quadloom.fetching.unit import answered_in_process
 from quadloom.maintenance.archive_order import all_pages
 from quadloom.model.page import Page
 from quadloom.model.quads import Quads
-from quadloom.model.visit import Visit
 from quadloom.settings import CrawlSettings, GuardSettings, PolitenessSettings, Settings
 from quadloom.stores.archive.warc_record import encode, file_header
 from quadloom.stores.sqlite.state import DATABASE
@@ -64,15 +61,6 @@ class Web:
         body = BODIES[href] + (f"<p>visit {self.visits}" if href == ONE else "")
         return respond(request, body.encode(), headers=(("content-type", "text/html"),))
 
-    def unit(
-        self,
-        settings: Settings,
-        fetched: Callable[[Sequence[FetchResult]], None],
-        lost: Callable[[Sequence[Visit]], None],
-        failed: Callable[[BaseException], None],
-    ) -> FetchUnit:
-        return FetchThread(Fetcher(settings, InProcessTransport(settings, self.answer)), fetched, failed)
-
 
 class Known(NamedTuple):
     """What a warehouse says of a page, without what only its own runs decide."""
@@ -96,7 +84,11 @@ def crawled(path: Path) -> Path:
         for _ in range(2):
             warehouse.requests.refresh([ONE])
             running = CrawlSession(
-                warehouse.stores, SETTINGS, warehouse.scope, lambda: warehouse.ask.queries, fetch=web.unit
+                warehouse.stores,
+                SETTINGS,
+                warehouse.scope,
+                lambda: warehouse.ask.queries,
+                fetch=answered_in_process(web.answer),
             )
             assert list(running)
         assert warehouse.maintenance.verify().ok

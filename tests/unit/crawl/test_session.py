@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -16,12 +16,10 @@ from quadloom.crawl.commands import CrawlCommands
 from quadloom.crawl.control import ControlRequest
 from quadloom.crawl.session import CrawlSession
 from quadloom.errors import UsageError
-from quadloom.fetching.fetcher import Fetcher, FetchResult
-from quadloom.fetching.in_process import InProcessTransport, respond
+from quadloom.fetching.in_process import respond
 from quadloom.fetching.transport import FetchRequest, make_failure
-from quadloom.fetching.unit import FetchThread, FetchUnit, HostAddress
+from quadloom.fetching.unit import FetchUnit, FetchUnitFactory, HostAddress, answered_in_process
 from quadloom.model.page import Failure, Page
-from quadloom.model.visit import Visit
 from quadloom.settings import (
     CrawlSettings,
     FreshnessSettings,
@@ -72,15 +70,9 @@ class Web:
             request, f"<title>{host}/{path}</title>{body}".encode(), headers=(("content-type", "text/html"),)
         )
 
-    def unit(
-        self,
-        settings: Settings,
-        fetched: Callable[[Sequence[FetchResult]], None],
-        lost: Callable[[Sequence[Visit]], None],
-        failed: Callable[[BaseException], None],
-    ) -> FetchUnit:
-        transport = InProcessTransport(settings, self.answer, clock=self._clock)
-        return FetchThread(Fetcher(settings, transport, clock=self._clock), fetched, failed)
+    @property
+    def unit(self) -> FetchUnitFactory:
+        return answered_in_process(self.answer, clock=self._clock)
 
 
 def session(warehouse: Warehouse, web: Web, clock: Clock) -> CrawlSession:
@@ -247,15 +239,9 @@ class FailingWeb(Web):
         self.probes += 1
         return not self.is_away
 
-    def unit(
-        self,
-        settings: Settings,
-        fetched: Callable[[Sequence[FetchResult]], None],
-        lost: Callable[[Sequence[Visit]], None],
-        failed: Callable[[BaseException], None],
-    ) -> FetchUnit:
-        transport = InProcessTransport(settings, self.respond, clock=self._clock)
-        return FetchThread(Fetcher(settings, transport, clock=self._clock), fetched, failed, self.reaches)
+    @property
+    def unit(self) -> FetchUnitFactory:
+        return answered_in_process(self.respond, clock=self._clock, reaches=self.reaches)
 
 
 @pytest.mark.parametrize("waits", [True, False], ids=["waits", "ends"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pytest
 
@@ -14,7 +14,7 @@ from quadloom.fetching.fetcher import Fetcher, FetchResult
 from quadloom.fetching.in_process import InProcessTransport, respond
 from quadloom.fetching.process import FetchProcess
 from quadloom.fetching.transport import FetchRequest
-from quadloom.fetching.unit import FetchThread, FetchUnit, FetchUnitFactory
+from quadloom.fetching.unit import FetchThread, FetchUnit, FetchUnitFactory, answered_in_process
 from quadloom.model.page import Page
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
@@ -120,15 +120,7 @@ def test_a_defect_ends_the_crawl() -> None:
 
 
 def test_the_process_and_a_function_that_starts_a_thread_are_factories() -> None:
-    def thread(
-        settings: Settings,
-        fetched: Callable[[Sequence[FetchResult]], None],
-        lost: Callable[[Sequence[Visit]], None],
-        failed: Callable[[BaseException], None],
-    ) -> FetchUnit:
-        transport = InProcessTransport(settings, lambda request: respond(request, b"page"))
-        return FetchThread(Fetcher(settings, transport), fetched, failed)
-
+    thread = answered_in_process(lambda request: respond(request, b"page"))
     factories: list[FetchUnitFactory] = [FetchProcess, thread]
     inbox: queue.SimpleQueue[Sequence[FetchResult]] = queue.SimpleQueue()
     unit = factories[1](QUICK, inbox.put, lambda _lost: None, lambda _error: None)

@@ -27,7 +27,7 @@ from quadloom.stores.stores import Stores
 from quadloom.subscriptions.deliver import DeliveryOutbox, WebhookDeliverer
 from quadloom.subscriptions.notify import ChangeNotifier, difference
 from quadloom.subscriptions.retention import trim_notices
-from quadloom.subscriptions.standing_queries import StandingQueries, failures, lines_of
+from quadloom.subscriptions.standing_queries import StandingQueries, lines_of
 from quadloom.subscriptions.websub import HubRequest, HubSubscriptions
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class NotificationSender:
         self._indexed = indexed
         self._settings = settings
         self._publish = notice
-        self._standing_queries = StandingQueries(self._ask, failures(stores.catalog), self._notice)
+        self._standing_queries = self._queries_with(self._in_owner)
         self._trim_at = 0.0
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -94,7 +94,7 @@ class NotificationSender:
         """After the crawl: ask every query once more and send what is due once; what fails waits for the next crawl."""
         if not self._notifier.interests.subscriptions or not self._is_leader():
             return
-        self._standing_queries = StandingQueries(self._ask, failures(self._catalog), self._notice)
+        self._standing_queries = self._queries_with(lambda action: action())
         with closing(self._client()) as client:
             self._turn(lambda action: action(), lambda: self._deliverer_on(self._outbox, client))
 
@@ -107,9 +107,9 @@ class NotificationSender:
             while not self._stopping.wait(_EVERY):
                 if not self._is_leader():
                     continue
-                self._turn(owned.run, deliverer)
+                self._turn(self._in_owner, deliverer)
                 if self._hubs.enabled:
-                    self._ask_hubs(owned.run, client)
+                    self._ask_hubs(self._in_owner, client)
 
     def _failed(self, error: BaseException) -> None:
         """Go on crawling without notices: they wait in the outbox for the next start."""
@@ -119,7 +119,7 @@ class NotificationSender:
     def _turn(self, run: RunInOwner, deliverer: Callable[[], WebhookDeliverer]) -> None:
         interests = self._notifier.interests
         if interests.queries:
-            self._standing_queries.turn(interests.queries, self._catalog, self._outbox, self._indexed(), run, unix_time)
+            self._standing_queries.turn(interests.queries, self._indexed())
         if any(item.webhook for item in interests.subscriptions):
             deliverer().turn(interests.subscriptions)
         if time.monotonic() >= self._trim_at:
@@ -152,6 +152,12 @@ class NotificationSender:
         trimmed = trim_notices(self._catalog, self._outbox, self._settings.subscriptions, unix_time())
         for id, count in trimmed.lost.items():
             self._notice(f"{count} notices of {id} were dropped: its webhook did not accept them for too long")
+
+    def _queries_with(self, write: RunInOwner) -> StandingQueries:
+        return StandingQueries(self._ask, self._catalog, self._outbox, write=write, notice=self._notice)
+
+    def _in_owner(self, action: Callable[[], None]) -> None:
+        self._inbox.call(action)
 
     def _ask(self, query: str) -> list[str]:
         return lines_of(self._queries(), query, self._settings.limits)
@@ -205,7 +211,4 @@ class _OwnerOutbox:
         return self._inbox.call(lambda: self._outbox.delivery(subscription))
 
     def put_delivery(self, delivery: Delivery) -> None:
-        self.run(lambda: self._outbox.put_delivery(delivery))
-
-    def run(self, action: Callable[[], None]) -> None:
-        self._inbox.call(action)
+        self._inbox.call(lambda: self._outbox.put_delivery(delivery))

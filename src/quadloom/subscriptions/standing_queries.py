@@ -19,6 +19,7 @@ import msgspec
 from quadloom.errors import QuadloomError, QueryLimit
 from quadloom.model.notice import Notice
 from quadloom.model.subscription import Subscription
+from quadloom.process.clock import unix_time
 from quadloom.settings import LimitSettings
 from quadloom.stores.named_values import NamedValues
 from quadloom.stores.protocols.catalog import Catalog
@@ -52,33 +53,34 @@ FAILURES = NamedValues("standing-trouble:", StandingQueryFailure)
 
 
 class StandingQueries:
-    """`ask(query)` returns an answer as lines; `failures`: from the last run; `notice` gets failures and recoveries."""
+    """`ask(query)` returns an answer as lines. `write` runs an action in the thread that owns `catalog` and `outbox`;
+    there `notice` gets failures and recoveries. Made in that thread: it reads what failed in the last run."""
 
     def __init__(
         self,
         ask: Callable[[str], list[str]],
-        failures: dict[str, StandingQueryFailure] | None = None,
+        catalog: Catalog,
+        outbox: Outbox,
+        *,
+        write: Write = lambda action: action(),
+        clock: Callable[[], float] = unix_time,
         notice: Callable[[str], None] = lambda _text: None,
     ) -> None:
         self._ask = ask
-        self._failures = dict(failures or {})
+        self._catalog = catalog
+        self._outbox = outbox
+        self._write = write
+        self._clock = clock
         self._notice = notice
+        self._failures = dict(FAILURES.items(catalog))
         self._queries: dict[str, str] = {}
         self._asked_version: dict[str, int] = {}
         self._next: dict[str, float] = {id: failure.retry_at for id, failure in self._failures.items()}
 
-    def turn(
-        self,
-        queries: Sequence[Subscription],
-        catalog: Catalog,
-        outbox: Outbox,
-        version: int,
-        write: Write,
-        clock: Callable[[], float],
-    ) -> int:
-        """Ask the queries that are due. `version` grows whenever the indexes change; `write` runs an action in the
-        thread that owns the stores. Returns how many answers changed."""
-        changed = 0
+    def turn(self, queries: Sequence[Subscription], version: int) -> int:
+        """Ask the queries that are due. `version` grows whenever the indexes change. Returns how many answers
+        changed."""
+        changed, clock = 0, self._clock
         for subscription in queries:
             id, began = subscription.id, clock()
             self._reset_if_replaced(subscription)
@@ -87,12 +89,12 @@ class StandingQueries:
             try:
                 rows = self._ask(subscription.query)
             except QuadloomError as error:
-                self._failed(id, error, catalog, write, clock())
+                self._failed(id, error, clock())
                 continue
             self._asked_version[id] = version
             self._next[id] = clock() + max(_SHORTEST_PAUSE, _PAUSE_FACTOR * (clock() - began))
-            self._recovered(id, catalog, write)
-            changed += self._compare(subscription, rows, catalog, outbox, write, began)
+            self._recovered(id)
+            changed += self._compare(subscription, rows, began)
         return changed
 
     def _reset_if_replaced(self, subscription: Subscription) -> None:
@@ -102,7 +104,7 @@ class StandingQueries:
             for state in (self._asked_version, self._next, self._failures):
                 state.pop(subscription.id, None)
 
-    def _failed(self, id: str, error: QuadloomError, catalog: Catalog, write: Write, now: float) -> None:
+    def _failed(self, id: str, error: QuadloomError, now: float) -> None:
         """Store the failure. After a pause the query is asked again even if no index changed: the limits may have."""
         before = self._failures.get(id)
         attempts = before.attempts + 1 if before is not None else 1
@@ -115,26 +117,24 @@ class StandingQueries:
         is_new = before is None or before.error != failure.error
 
         def store() -> None:
-            FAILURES.put(catalog, id, failure)
+            FAILURES.put(self._catalog, id, failure)
             if is_new:
                 self._notice(f"the standing query {id} fails: {failure.error}")
 
-        write(store)
+        self._write(store)
 
-    def _recovered(self, id: str, catalog: Catalog, write: Write) -> None:
+    def _recovered(self, id: str) -> None:
         if self._failures.pop(id, None) is None:
             return
 
         def store() -> None:
-            FAILURES.put(catalog, id, None)
+            FAILURES.put(self._catalog, id, None)
             self._notice(f"the standing query {id} answers again")
 
-        write(store)
+        self._write(store)
 
-    @staticmethod
-    def _compare(
-        subscription: Subscription, rows: list[str], catalog: Catalog, outbox: Outbox, write: Write, now: float
-    ) -> int:
+    def _compare(self, subscription: Subscription, rows: list[str], now: float) -> int:
+        catalog = self._catalog
         changed: list[bool] = []
 
         def store() -> None:
@@ -142,11 +142,11 @@ class StandingQueries:
             if notice is None:
                 return
             with catalog.transaction():
-                outbox.append([notice])
+                self._outbox.append([notice])
                 _ANSWERS.put(catalog, subscription.id, sorted(set(rows)))
             changed.append(True)
 
-        write(store)
+        self._write(store)
         return len(changed)
 
 
@@ -213,10 +213,6 @@ def last_answer(catalog: Catalog, id: str) -> list[str]:
 def failure_of(catalog: Catalog, id: str) -> StandingQueryFailure | None:
     """None = the query succeeds, or was not asked yet."""
     return FAILURES.get(catalog, id)
-
-
-def failures(catalog: Catalog) -> dict[str, StandingQueryFailure]:
-    return dict(FAILURES.items(catalog))
 
 
 def forget(catalog: Catalog, id: str) -> None:

@@ -12,7 +12,7 @@ from quadloom.model.subscription import Subscription
 from quadloom.settings import Settings
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.subscriptions import standing_queries
-from quadloom.subscriptions.standing_queries import StandingQueries, failure_of, failures, lines_of
+from quadloom.subscriptions.standing_queries import StandingQueries, failure_of, lines_of
 from quadloom.warehouse import Warehouse
 from quadloom_lab.memory.catalog import MemoryCatalog
 from quadloom_lab.memory.frontier import MemoryFrontier
@@ -37,7 +37,9 @@ class QueryRun:
         self.restart()
 
     def restart(self) -> None:
-        self.queries = StandingQueries(self._ask, failures(self.catalog), self.notices.append)
+        self.queries = StandingQueries(
+            self._ask, self.catalog, self.outbox, clock=lambda: self.now, notice=self.notices.append
+        )
 
     def _ask(self, _query: str) -> list[str]:
         self.asked += 1
@@ -48,9 +50,7 @@ class QueryRun:
     def turn(self, subscription: Subscription = QUERY, *, wait: float = 100.0, changed: bool = True) -> int:
         self.now += wait
         self.version += changed
-        return self.queries.turn(
-            [subscription], self.catalog, self.outbox, self.version, lambda action: action(), lambda: self.now
-        )
+        return self.queries.turn([subscription], self.version)
 
 
 @pytest.fixture

@@ -94,14 +94,12 @@ def subscribe(warehouse: Warehouse, subscription: Subscription) -> None:
     warehouse.subscriptions.add(warehouse.subscriptions.checked(subscription))
     if subscription.query:
         warehouse.stores.quads.flush()
-        standing = StandingQueries(lambda query: lines_of(warehouse.ask.queries, query, warehouse.settings.limits))
-        queries = [subscription]
-        assert (
-            standing.turn(
-                queries, warehouse.stores.catalog, warehouse.stores.outbox, 1, lambda action: action(), time.time
-            )
-            == 1
+        standing = StandingQueries(
+            lambda query: lines_of(warehouse.ask.queries, query, warehouse.settings.limits),
+            warehouse.stores.catalog,
+            warehouse.stores.outbox,
         )
+        assert standing.turn([subscription], version=1) == 1
 
 
 @pytest.mark.parametrize("kind", SUBSCRIPTIONS)

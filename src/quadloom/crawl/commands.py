@@ -143,7 +143,7 @@ class CrawlCommands:
             "forget-topic": Command(TopicRemoval, lambda removal: forget(self._catalog, removal.name)),
         }
 
-    def answer(self, request: ControlRequest, call: Callable[[Callable[[], object]], object]) -> Value:
+    def answer(self, request: ControlRequest, call: Callable[[Callable[[], Value]], Value]) -> Value:
         """Answer one request; runs in a thread of the control server. `call` runs an action in the crawl's thread.
         Raises `UsageError` for an unknown verb or wrong arguments."""
         command = self._table.get(request.verb) or self._topic_commands().get(request.verb)
@@ -154,9 +154,7 @@ class CrawlCommands:
         given = arguments(request, command.arguments)
         if command.first is not None:
             given = command.first(given)
-        answers: list[Value] = []
-        call(lambda: answers.append(command.run(given)))
-        return answers[0]
+        return call(lambda: command.run(given))
 
     def _status(self, _: NoArguments) -> Value:
         expected = self._scheduler.planner.expected()

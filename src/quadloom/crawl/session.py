@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import msgspec
 
@@ -63,6 +63,7 @@ if TYPE_CHECKING:  # few crawls have to do with queries, topics and searches, an
     from quadloom.topical.site_search import SiteSearches
     from quadloom.topical.watched import TopicRounds
 
+T = TypeVar("T")
 _MOST_NOTICES = 20  # of one report
 _OUTAGE = 5.0  # seconds for which the database is away before it is worth a notice
 
@@ -137,7 +138,7 @@ class CrawlSession:
             workers=settings.crawl.workers or max(1, (os.cpu_count() or 2) - 1),
             links_of=self._ranker.append if self._ranker is not None else lambda _page, _edges: None,
             clock=clock,
-            notice=self._notice,
+            notice=self.notice,
         )
         self._rescheduler: Rescheduler | None = None
         self._searches: SiteSearches | None = None
@@ -165,7 +166,7 @@ class CrawlSession:
                 expects_more=lambda: self._searches is not None and self._searches.pending(),
                 fetch=fetch,
                 clock=clock,
-                notice=self._notice,
+                notice=self.notice,
             )
         except BaseException:
             if self._ranker is not None:
@@ -182,11 +183,11 @@ class CrawlSession:
             hubs,
             stores.bus,
             stores.catalog,
-            notice=self._notice,
+            notice=self.notice,
         )
         self._topics: TopicRounds | None = None
         if phases == ALL_PHASES:
-            access = _BackgroundAccess(self._crawl, self._scheduler, self._ingest.traps, stores, self.call)
+            access = _BackgroundAccess(self._crawl, self._scheduler, self._ingest.traps, stores, self._inbox)
             if forever and stores.shards is None:  # a round of a topic asks hosts of any shard
                 from quadloom.topical.watched import TopicRounds
 
@@ -205,19 +206,19 @@ class CrawlSession:
             hubs,
             queries,
             indexed=lambda: self._ingest.counts.indexed,
-            notice=self._notice,
+            notice=self.notice,
             is_leader=is_leader,
         )
 
     def __iter__(self) -> Iterator[Settlement]:
         if step := self._stores.frontier.clock_step:
-            self._notice(
+            self.notice(
                 "notice",
                 f"the clock of this machine was set {described_step(step)} since this warehouse was last used."
                 " The times of hosts and visits that are still to come have moved as far.",
             )
         if clamped := self._stores.frontier.clamped_hosts:
-            self._notice(
+            self.notice(
                 "notice",
                 f"{clamped} hosts were to rest for longer than any rule allows; the clock of this machine was probably"
                 " ahead. They rest for the longest time that the rules allow.",
@@ -267,7 +268,7 @@ class CrawlSession:
     def _report_outage(self) -> None:
         """Events are in the database, so nobody can be told that it is away before it is back."""
         if (seconds := self._stores.state.take_outage()) >= _OUTAGE:
-            self._notice("notice", f"the database was away for {seconds:.0f} s")
+            self.notice("notice", f"the database was away for {seconds:.0f} s")
 
     def _save_schedule(self) -> None:
         rescheduled = self._rescheduler.close if self._rescheduler is not None else lambda: None
@@ -275,7 +276,7 @@ class CrawlSession:
             try:
                 save()
             except ShardsLost as lost:
-                self._notice("notice", lost.message)
+                self.notice("notice", lost.message)
 
     def stop(self) -> None:
         self._stopped = True
@@ -286,8 +287,8 @@ class CrawlSession:
     def report(self) -> CrawlReport:
         return msgspec.structs.replace(self._crawl.report(), notices=list(self._notices))
 
-    def call(self, action: Callable[[], object]) -> object:
-        """Run `action` in the crawl's own thread between two steps, from another thread."""
+    def call(self, action: Callable[[], T]) -> T:
+        """Run `action` in the crawl's own thread between two steps, from another thread; returns its result."""
         return self._inbox.call(action)
 
     def fail(self, error: BaseException) -> None:
@@ -323,10 +324,6 @@ class CrawlSession:
         """Shards with pages that are on their way through the indexer."""
         return self._ingest.unfinished_shards()
 
-    def notice(self, kind: EventKind, text: str) -> None:
-        """Publish something that a person should see."""
-        self._notice(kind, text)
-
     @property
     def _background(self) -> list[TopicRounds | SiteSearches]:
         return [rounds for rounds in (self._topics, self._searches) if rounds is not None]
@@ -347,7 +344,8 @@ class CrawlSession:
                 data["reason"] = page.reason
         self._publish("settled", settlement.visit.href, data)
 
-    def _notice(self, kind: EventKind, text: str) -> None:
+    def notice(self, kind: EventKind, text: str) -> None:
+        """Publish something that a person should see. In the crawl's own thread."""
         if kind == "notice" and len(self._notices) < _MOST_NOTICES:
             self._notices[text] = None
         self._publish(kind, text, {})
@@ -361,8 +359,7 @@ class CrawlSession:
 
 
 class _BackgroundAccess:
-    """What rounds of watched topics and site searches need of the crawl. `call` runs an action in the crawl's own
-    thread."""
+    """What rounds of watched topics and site searches need of the crawl."""
 
     def __init__(
         self,
@@ -370,13 +367,16 @@ class _BackgroundAccess:
         scheduler: RefreshScheduler,
         traps: TrapFilter,
         stores: Stores,
-        call: Callable[[Callable[[], object]], object],
+        inbox: Inbox,
     ) -> None:
         self._crawl = crawl
         self._scheduler = scheduler
         self._traps = traps
         self._catalog = stores.catalog
-        self.call = call
+        self._inbox = inbox
+
+    def call(self, action: Callable[[], T]) -> T:
+        return self._inbox.call(action)
 
     def take(self, fetched: FetchedPage) -> None:
         from quadloom.topical.topic import as_known

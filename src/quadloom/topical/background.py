@@ -19,12 +19,16 @@ T = TypeVar("T")
 _PAUSED = 1.0  # seconds between two looks whether a paused crawl goes on
 
 
-class CrawlAccess(Protocol):
-    """What rounds need of a running crawl."""
+class OwnerThread(Protocol):
+    """The thread that owns the stores, for other threads."""
 
-    def call(self, action: Callable[[], object]) -> object:
-        """Run `action` in the thread that owns the stores, between two steps."""
+    def call(self, action: Callable[[], T]) -> T:
+        """Run `action` there, between two steps, and return its result."""
         ...
+
+
+class CrawlAccess(OwnerThread, Protocol):
+    """What rounds need of a running crawl."""
 
     def take(self, fetched: FetchedPage) -> None:
         """Settle a page that was fetched outside of the queue. Called in the thread that owns the stores."""
@@ -80,14 +84,8 @@ class BackgroundRequests:
             raise RoundStopped
         self.call(lambda: self._crawl.charge(1))
 
-    def ask(self, action: Callable[[], T]) -> T:
-        """The result of `action`, run in the thread that owns the stores."""
-        found: list[T] = []
-        self.call(lambda: found.append(action()))
-        return found[0]
-
-    def call(self, action: Callable[[], object]) -> object:
-        """Run `action` in the thread that owns the stores."""
+    def call(self, action: Callable[[], T]) -> T:
+        """Run `action` in the thread that owns the stores, and return its result."""
         if self._stopping.is_set():
             raise RoundStopped
         try:
@@ -99,25 +97,21 @@ class BackgroundRequests:
 class OwnersFrontier:
     """The clocks and robots.txt of hosts, asked for in the thread that owns the frontier."""
 
-    def __init__(self, frontier: Frontier, call: Callable[[Callable[[], object]], object]) -> None:
+    def __init__(self, frontier: Frontier, owner: OwnerThread) -> None:
         self._frontier = frontier
-        self._call = call
+        self._owner = owner
 
     def host(self, host: str) -> HostRow | None:
-        row: list[HostRow | None] = []
-        self._call(lambda: row.append(self._frontier.host(host)))
-        return row[0]
+        return self._owner.call(lambda: self._frontier.host(host))
 
     def put_host(self, row: HostRow) -> None:
-        self._call(lambda: self._frontier.put_host(row))
+        self._owner.call(lambda: self._frontier.put_host(row))
 
     def block(self, host: str, until: float, reason: str) -> None:
-        self._call(lambda: self._frontier.block(host, until, reason))
+        self._owner.call(lambda: self._frontier.block(host, until, reason))
 
     def reserve(self, host: str, now: float) -> float | None:
-        times: list[float | None] = []
-        self._call(lambda: times.append(self._frontier.reserve(host, now)))
-        return times[0]
+        return self._owner.call(lambda: self._frontier.reserve(host, now))
 
     def free(self, host: str, next_at: float, now: float) -> None:
-        self._call(lambda: self._frontier.free(host, next_at, now))
+        self._owner.call(lambda: self._frontier.free(host, next_at, now))

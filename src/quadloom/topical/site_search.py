@@ -193,7 +193,7 @@ class SiteSearches:
         pause = _PAUSE
         try:
             while not self._background.wait(pause):
-                host = self._background.ask(self._begin)
+                host = self._background.call(self._begin)
                 pause = self._rest if host is None else _PAUSE
                 if host is not None:
                     self._attempt(host.host)
@@ -249,7 +249,7 @@ class SiteSearches:
         run = TopicalRun(Topic("", ""), self._settings.crawl.site_search)
         access = PoliteAccess(
             self._settings,
-            OwnersFrontier(self._stores.frontier, self._background.call),
+            OwnersFrontier(self._stores.frontier, self._background),
             _OwnHosts(self._scope(), self._stores),
             lambda _fetched: None,
             throttle=self._background.throttle if self._throttled else lambda: None,
@@ -277,7 +277,7 @@ class SiteSearches:
     def _offer(self, urls: Sequence[str]) -> int:
         """Queue what is unknown; returns how many."""
         found = [_discovery(href) for url in urls if (href := resolve(url)) is not None]
-        return self._background.ask(lambda: self._stores.frontier.add(self._admit(found), self._clock()).new)
+        return self._background.call(lambda: self._stores.frontier.add(self._admit(found), self._clock()).new)
 
 
 class _OwnHosts:

@@ -156,7 +156,7 @@ class TopicRounds:
         )
         access = PoliteAccess(
             settings,
-            OwnersFrontier(self._stores.frontier, self._background.call),
+            OwnersFrontier(self._stores.frontier, self._background),
             TopicScope(settings, watched.sites),
             self._take,
             throttle=self._background.throttle,

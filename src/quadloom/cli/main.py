@@ -167,19 +167,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         return run_command(arguments) or 0
     except UnknownCommandError as error:
-        word = next(iter(error.unused_tokens or arguments), "")
-        if word in _OF_THE_LAB:
-            message = f"`quadloom {word}` is part of the lab, which is not installed"
-            return _complain(message, "in a checkout of Quadloom: `pip install -e lab`", 2)
-        group = _command(arguments).strip()
-        if group in COMMANDS and word != group:  # `config set`: a word of a group of commands
-            hint = f"to list its commands: `quadloom {group} --help`"
-            return _complain(f"`quadloom {group}` has no command {word!r}", hint, 2)
-        import difflib
-
-        near = difflib.get_close_matches(word, COMMANDS, n=1)
-        hint = f"did you mean `quadloom {near[0]}`?" if near else "to list the commands: `quadloom --help`"
-        return _complain(f"there is no command {word!r}", hint, 2)
+        return _unknown_command(next(iter(error.unused_tokens or arguments), ""), arguments)
     except CycloptsError as error:
         return _complain(str(error).strip(), f"to see its arguments: `quadloom {_command(arguments)}--help`", 2)
     except QuadloomError as error:
@@ -195,16 +183,26 @@ def run(arguments: Sequence[str]) -> int:
             return 0  # the same, while a help page was printed
         raise
     except OSError as error:
-        hint = (
-            "free some disk space and run the command again; nothing acknowledged was lost"
-            if error.errno == errno.ENOSPC
-            else "to look for common causes: `quadloom check`"
-        )
-        return _complain(
-            f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""),
-            hint,
-            6 if error.errno == errno.ENOSPC else 1,
-        )
+        message = f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")
+        if error.errno == errno.ENOSPC:
+            hint = "free some disk space and run the command again; nothing acknowledged was lost"
+            return _complain(message, hint, 6)
+        return _complain(message, "to look for common causes: `quadloom check`", 1)
+
+
+def _unknown_command(word: str, arguments: Sequence[str]) -> int:
+    if word in _OF_THE_LAB:
+        message = f"`quadloom {word}` is part of the lab, which is not installed"
+        return _complain(message, "in a checkout of Quadloom: `pip install -e lab`", 2)
+    group = _command(arguments).strip()
+    if group in COMMANDS and word != group:  # `config set`: a word of a group of commands
+        hint = f"to list its commands: `quadloom {group} --help`"
+        return _complain(f"`quadloom {group}` has no command {word!r}", hint, 2)
+    import difflib
+
+    near = difflib.get_close_matches(word, COMMANDS, n=1)
+    hint = f"did you mean `quadloom {near[0]}`?" if near else "to list the commands: `quadloom --help`"
+    return _complain(f"there is no command {word!r}", hint, 2)
 
 
 def main() -> None:

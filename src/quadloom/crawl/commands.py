@@ -24,8 +24,7 @@ from quadloom.model.wire import Value
 from quadloom.process.clock import unix_time
 from quadloom.refresh.scheduler import RefreshScheduler
 from quadloom.refresh.shares_change import SharesChange
-from quadloom.stores.protocols.bus import Bus
-from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.stores import Stores
 from quadloom.subscriptions.notify import ChangeNotifier
 from quadloom.subscriptions.saved_queries import QueryRemoval, SavedQuery
 from quadloom.subscriptions.service import Subscriptions
@@ -95,8 +94,7 @@ class CrawlCommands:
         subscriptions: Subscriptions,
         notifier: ChangeNotifier,
         hubs: HubSubscriptions,
-        bus: Bus,
-        catalog: Catalog,
+        stores: Stores,
         *,
         notice: Callable[[EventKind, str], None],
     ) -> None:
@@ -107,8 +105,8 @@ class CrawlCommands:
         self._subscriptions = subscriptions
         self._notifier = notifier
         self._hubs = hubs
-        self._bus = bus
-        self._catalog = catalog
+        self._bus = stores.bus
+        self._catalog = stores.catalog
         self._notice = notice
         self._table: dict[str, Command[Any]] = {
             "status": Command(NoArguments, self._status),
@@ -132,7 +130,7 @@ class CrawlCommands:
 
     def _topic_commands(self) -> dict[str, Command[Any]]:
         """Imported when one is asked for: few crawls have to do with topics, and their modules are many."""
-        from quadloom.topical.watched import WatchedTopic, forget, watch
+        from quadloom.topical.watched_topics import WatchedTopic, forget, watch
 
         def add(watched: WatchedTopic) -> Value:
             watch(self._catalog, watched)

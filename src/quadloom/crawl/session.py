@@ -52,8 +52,8 @@ from quadloom.settings import Settings
 from quadloom.stores.shards import worker_name
 from quadloom.stores.stores import Stores
 from quadloom.subscriptions.notify import ChangeNotifier
-from quadloom.subscriptions.outgoing import NotificationSender
 from quadloom.subscriptions.pages import subscribed_pages
+from quadloom.subscriptions.sender import NotificationSender
 from quadloom.subscriptions.service import Subscriptions
 from quadloom.subscriptions.websub import HubSubscriptions
 
@@ -61,7 +61,7 @@ if TYPE_CHECKING:  # few crawls have to do with queries, topics and searches, an
     from quadloom.asking.sparql.service import QueryService
     from quadloom.topical.polite_access import FetchedPage
     from quadloom.topical.site_search import SiteSearches
-    from quadloom.topical.watched import TopicRounds
+    from quadloom.topical.watched_topics import TopicRounds
 
 T = TypeVar("T")
 _MOST_NOTICES = 20  # of one report
@@ -181,23 +181,12 @@ class CrawlSession:
             Subscriptions(stores, queries),
             notifier,
             hubs,
-            stores.bus,
-            stores.catalog,
+            stores,
             notice=self.notice,
         )
         self._topics: TopicRounds | None = None
         if phases == ALL_PHASES:
-            access = _BackgroundAccess(self._crawl, self._scheduler, self._ingest.traps, stores, self._inbox)
-            if forever and stores.shards is None:  # a round of a topic asks hosts of any shard
-                from quadloom.topical.watched import TopicRounds
-
-                self._topics = TopicRounds(stores, settings, access, notice=self._tell, clock=clock)
-            if settings.crawl.site_search:
-                from quadloom.topical.site_search import SiteSearches
-
-                self._searches = SiteSearches(
-                    stores, settings, self._current_scope, access, throttle=forever, notice=self._tell, clock=clock
-                )
+            self._make_background(settings, forever=forever)
         self._sender = NotificationSender(
             stores,
             settings,
@@ -323,6 +312,21 @@ class CrawlSession:
     def unfinished_shards(self) -> frozenset[int]:
         """Shards with pages that are on their way through the indexer."""
         return self._ingest.unfinished_shards()
+
+    def _make_background(self, settings: Settings, *, forever: bool) -> None:
+        """What asks hosts beside the queue, in threads of their own. Their modules are many, and few crawls need them."""
+        stores, clock = self._stores, self._clock
+        access = _BackgroundAccess(self._crawl, self._scheduler, self._ingest.traps, stores, self._inbox)
+        if forever and stores.shards is None:  # a round of a topic asks hosts of any shard
+            from quadloom.topical.watched_topics import TopicRounds
+
+            self._topics = TopicRounds(stores, settings, access, notice=self._tell, clock=clock)
+        if settings.crawl.site_search:
+            from quadloom.topical.site_search import SiteSearches
+
+            self._searches = SiteSearches(
+                stores, settings, self._current_scope, access, throttle=forever, notice=self._tell, clock=clock
+            )
 
     @property
     def _background(self) -> list[TopicRounds | SiteSearches]:

@@ -22,7 +22,7 @@ from scipy.optimize import minimize
 from quadloom.model.url import host_of, site_of
 from quadloom.topical.forms.classifier import FormWeights, is_harmless
 from quadloom.topical.forms.features import NAMES, features
-from quadloom.topical.forms.reading import read_forms
+from quadloom.topical.forms.html_forms import read_forms
 
 TARGET = Path(__file__).parents[1] / "src/quadloom/topical/data/form_weights.json"
 

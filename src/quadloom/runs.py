@@ -117,7 +117,7 @@ class Runs:
     ) -> TopicReport:
         """A topical crawl, from its beginning to its end."""
         from quadloom.topical.sites import SeedSite
-        from quadloom.topical.watched import WatchedTopic, watch
+        from quadloom.topical.watched_topics import WatchedTopic, watch
 
         pause = length_of("every", options.every) if options.every else 0.0
         settings = replace(self.settings, topic=with_limits(self.settings.topic, limits))

@@ -24,7 +24,7 @@ from quadloom.settings.loading import load
 from quadloom.topical.relevance import Topic
 from quadloom.topical.sites import SeedSite
 from quadloom.topical.topic import CHANNELS, TOPICS
-from quadloom.topical.watched import WATCHED, WatchedTopic, watch
+from quadloom.topical.watched_topics import WATCHED, WatchedTopic, watch
 from quadloom.warehouse import Warehouse
 from quadloom_lab.topical.corpus import Corpus
 from quadloom_lab.topical.sites import SitePlan, plan_sites

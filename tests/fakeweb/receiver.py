@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import msgspec
 
-from quadloom.subscriptions.deliver import NoticeMessage, signature
+from quadloom.subscriptions.webhooks import NoticeMessage, signature
 
 
 class Receiver:

@@ -20,7 +20,7 @@ from faults.crawling import command, finish, finish_alone, kill_group, start, wa
 from quadloom.ingest.failpoints import EXIT_CODE
 from quadloom.model.subscription import Subscription
 from quadloom.stores.protocols.outbox import Delivery
-from quadloom.subscriptions.deliver import NoticeMessage
+from quadloom.subscriptions.webhooks import NoticeMessage
 from quadloom.warehouse import Warehouse
 from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
 

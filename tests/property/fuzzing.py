@@ -22,7 +22,7 @@ import pyoxigraph as ox
 
 from quadloom.asking.sparql.checks import check
 from quadloom.errors import QuadloomError, SettingsError
-from quadloom.export.reading import read_files
+from quadloom.export.imported_pages import read_files
 from quadloom.fetching.guard import Guard
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit

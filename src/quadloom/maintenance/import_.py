@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from quadloom.export.reading import ImportedPage, read_files, suffix_of
+from quadloom.export.imported_pages import ImportedPage, read_files, suffix_of
 from quadloom.ingest.ingest import Ingest
 from quadloom.ingest.link_queries import without_links
 from quadloom.maintenance.links import LinkRecorder

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
-from typing import Protocol
 
 from msgspec.structs import replace
 
@@ -19,6 +18,7 @@ from quadloom.model.subscription import Subscription
 from quadloom.model.url import canonical, resolve, site_of
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.quads import QuadStore
+from quadloom.stores.protocols.state import WholeCatalog
 from quadloom.subscriptions.registry import read_subscriptions
 from quadloom.subscriptions.standing_queries import last_answer
 from quadloom.syntaxes.terms import TYPE
@@ -29,13 +29,7 @@ _BATCH = 1000
 _PAGE = re.compile(r"<(https?://[^<>\"{}|^`\\\s]+)>")
 
 
-class HostsCatalog(Catalog, Protocol):
-    """A catalog that can list its hosts."""
-
-    def hosts(self) -> list[str]: ...
-
-
-def subscribed_pages(catalog: HostsCatalog, quads: QuadStore) -> list[Subscription]:
+def subscribed_pages(catalog: WholeCatalog, quads: QuadStore) -> list[Subscription]:
     """All subscriptions, with the keys of their pages as `urls`."""
     found = read_subscriptions(catalog)
     hosts = catalog.hosts() if any(item.sites for item in found) else []

@@ -23,8 +23,8 @@ from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import Frontier
 from quadloom.stores.protocols.outbox import Delivery, Outbox
-from quadloom.subscriptions.deliver import key_of
 from quadloom.subscriptions.standing_queries import StandingQueryFailure, forget, parse
+from quadloom.subscriptions.webhooks import key_of
 from quadloom.syntaxes.terms import iri
 
 if TYPE_CHECKING:

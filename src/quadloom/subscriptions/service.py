@@ -9,11 +9,11 @@ from quadloom.model.notice import Notice
 from quadloom.model.subscription import Subscription
 from quadloom.process.clock import unix_time
 from quadloom.stores.stores import Stores
-from quadloom.subscriptions.deliver import NoticeMessage, message
 from quadloom.subscriptions.notify import difference
 from quadloom.subscriptions.registry import add_subscription, checked, read_subscriptions, remove_subscription
 from quadloom.subscriptions.retention import TrimReport, trim_notices, trimmed_notices
 from quadloom.subscriptions.saved_queries import SavedQuery, checked_query, forget_query, save_query
+from quadloom.subscriptions.webhooks import NoticeMessage, message
 
 if TYPE_CHECKING:
     from quadloom.asking.sparql.service import QueryService

@@ -17,7 +17,7 @@ in the catalog says what was requested of the hub and what it answered, so every
   cause reads of the page that named it only, at most every `_REREAD_GAP` seconds.
 * Requests to hubs go through the guard, one at a time for each hub's host and not before the frontier allows that host.
 
-`HubSubscriptions` belongs to the crawl's own thread; `subscriptions.outgoing` sends what `due` returns.
+`HubSubscriptions` belongs to the crawl's own thread; `subscriptions.sender` sends what `due` returns.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ words of new results become queries, too. Several queries in a row without anyth
 `crawl.site_search` requests do. What is found is offered to the queue as any link: scope, budgets and the filter of
 crawler traps hold.
 
-Rounds run in a thread of their own, as those of watched topics do (`watched`). On a shared database each worker asks
-the hosts of its own shards; a round ends when its shard is given back, and the next owner begins another.
+Rounds run in a thread of their own, as those of watched topics do (`watched_topics`). On a shared database each worker
+asks the hosts of its own shards; a round ends when its shard is given back, and the next owner begins another.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from quadloom.export.reading import ImportedPage
+from quadloom.export.imported_pages import ImportedPage
 from quadloom.maintenance.import_ import import_pages
 from quadloom.model.page import Page
 from quadloom.settings import CrawlSettings, Settings

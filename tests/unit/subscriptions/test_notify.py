@@ -16,10 +16,10 @@ from quadloom.model.visit import Visit
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.protocols.quads import Difference
 from quadloom.stores.quads.memory import MemoryQuads
-from quadloom.subscriptions.deliver import LINES, NoticeMessage, message
 from quadloom.subscriptions.feed import atom, event
 from quadloom.subscriptions.notify import ChangeNotifier
 from quadloom.subscriptions.registry import add_subscription
+from quadloom.subscriptions.webhooks import LINES, NoticeMessage, message
 from quadloom_lab.memory.catalog import MemoryCatalog
 from quadloom_lab.memory.frontier import MemoryFrontier
 from quadloom_lab.memory.outbox import MemoryOutbox

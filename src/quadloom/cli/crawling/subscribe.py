@@ -17,9 +17,9 @@ from quadloom.crawl.control import ask
 from quadloom.errors import UsageError
 from quadloom.model.subscription import Subscription
 from quadloom.model.timestamps import readable_time
-from quadloom.subscriptions.deliver import NoticeMessage
 from quadloom.subscriptions.registry import state_of
 from quadloom.subscriptions.standing_queries import failure_of
+from quadloom.subscriptions.webhooks import NoticeMessage
 from quadloom.subscriptions.websub import read_topics
 from quadloom.warehouse import Warehouse
 

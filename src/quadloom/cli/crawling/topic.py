@@ -43,7 +43,7 @@ from quadloom.topical.search.web_search import (
 from quadloom.topical.sites import SeedSite
 from quadloom.topical.strategies.adaptive import Adaptive
 from quadloom.topical.survey import SurveyedSite, by_category, shares
-from quadloom.topical.watched import WATCHED, WatchedTopic, forget
+from quadloom.topical.watched_topics import WATCHED, WatchedTopic, forget
 from quadloom.warehouse import Warehouse
 
 topic = App(name="topic", help="Collect pages on a topic, using the sites' own search.")
@@ -126,20 +126,20 @@ def collect(
     running = pause and ask(s.warehouse, "status") is not None
     with (Warehouse.read if running else Warehouse.open)(s.warehouse, settings=s.settings) as warehouse:
         sites = _sites(s, warehouse, broad, seeds)
-        if running:
-            return _hand_over(s, broad, narrow, sites, (example or (), against or (), type or ()), pause)
-        require_contact(s, warehouse, [site.home for site in sites])
-        on_topic, off_topic = _examples(s, example or ()), _examples(s, against or ())
+        if not running:
+            require_contact(s, warehouse, [site.home for site in sites])
         types = tuple(type or s.settings.topic.types)
-        wanted = Topic(broad, narrow, on_topic, off_topic, types)
+        wanted = Topic(broad, narrow, _examples(s, example or ()), _examples(s, against or ()), types)
+        if running:
+            return _hand_over(s, wanted, sites, pause)
         s.say(f"{len(sites)} sites, {s.settings.topic.budget} requests at most")
         with _Display(s) as display:
             report = warehouse.topic(
                 broad,
                 narrow,
                 sites,
-                examples=on_topic,
-                against=off_topic,
+                examples=wanted.examples,
+                against=wanted.counterexamples,
                 types=types,
                 strategy=strategy,
                 judge=EmbeddingJudge(wanted, load_encoder(embeddings)) if embeddings else None,
@@ -150,18 +150,8 @@ def collect(
     return _print_report(s, report)
 
 
-def _hand_over(
-    s: Session,
-    broad: str,
-    narrow: str,
-    sites: list[SeedSite],
-    described: tuple[Sequence[str], Sequence[str], Sequence[str]],
-    pause: float,
-) -> int:
+def _hand_over(s: Session, wanted: Topic, sites: list[SeedSite], pause: float) -> int:
     """A crawl is running: it watches the topic from now on, and begins at once."""
-    example, against, type = described
-    types = tuple(type or s.settings.topic.types)
-    wanted = Topic(broad, narrow, _examples(s, example), _examples(s, against), types)
     watched = WatchedTopic(topic=wanted, sites=tuple(sites), every=pause, budget=s.settings.topic.budget)
     name = ask(s.warehouse, "watch-topic", **msgspec.to_builtins(watched))
     s.say(f"the running crawl watches the topic {name}; the page /topics shows what it finds")

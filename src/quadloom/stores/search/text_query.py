@@ -69,10 +69,6 @@ class ParsedText(msgspec.Struct, frozen=True):
     def filters(self) -> tuple[Clause, ...]:
         return tuple(clause for clause in self.clauses if not clause.about_words)
 
-    @property
-    def asks_for_words(self) -> bool:
-        return any(not clause.negated for clause in self.words)
-
 
 def parse(text: str) -> ParsedText:
     clauses: list[Clause] = []

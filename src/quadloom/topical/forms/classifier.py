@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from quadloom.topical.forms.features import BUTTONS, NAMES, best_box, features, text_boxes
-from quadloom.topical.forms.reading import Control, Form, read_forms
+from quadloom.topical.forms.html_forms import Control, Form, read_forms
 
 _TOKEN = re.compile(r"(?i)csrf|xsrf|token|nonce|authenticity|__viewstate|__eventvalidation|form_build_id")
 _EVERYTHING = re.compile(

@@ -14,7 +14,7 @@ import lxml.html
 import msgspec
 
 from quadloom.model.url import host_of, resolve, site_of
-from quadloom.topical.forms.reading import parse_html
+from quadloom.topical.forms.html_forms import parse_html
 from quadloom.topical.search.json_answers import decoded
 
 ChannelKind = Literal[

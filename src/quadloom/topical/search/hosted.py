@@ -17,7 +17,7 @@ from urllib.parse import quote, quote_plus
 import msgspec
 
 from quadloom.model.url import resolve
-from quadloom.topical.forms.reading import parse_html
+from quadloom.topical.forms.html_forms import parse_html
 from quadloom.topical.search.engines import SearchLead
 from quadloom.topical.search.json_answers import decoded
 from quadloom.topical.search.result_formats import Json, plain

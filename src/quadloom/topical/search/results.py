@@ -15,7 +15,7 @@ import msgspec
 
 from quadloom.model.url import canonical, host_of, site_of
 from quadloom.topical.anchors import Anchor, PageOutline, is_page, shape_of
-from quadloom.topical.forms.reading import Control, Form, read_forms
+from quadloom.topical.forms.html_forms import Control, Form, read_forms
 from quadloom.topical.search.totals import total_of
 
 _NEXT = re.compile(

@@ -15,8 +15,8 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from quadloom.model.event import Event
-from quadloom.subscriptions.deliver import NoticeMessage
 from quadloom.subscriptions.feed import event as encode_notice
+from quadloom.subscriptions.webhooks import NoticeMessage
 from quadloom.warehouse import Warehouse
 from quadloom.web.server.errors import HttpError
 from quadloom.web.server.requests import WebRequest

@@ -10,10 +10,10 @@ from starlette.responses import Response
 
 from quadloom.model.subscription import Subscription
 from quadloom.model.timestamps import iso_time
-from quadloom.subscriptions.deliver import NoticeMessage
 from quadloom.subscriptions.feed import atom
 from quadloom.subscriptions.registry import state_of
 from quadloom.subscriptions.standing_queries import failure_of
+from quadloom.subscriptions.webhooks import NoticeMessage
 from quadloom.warehouse import Warehouse
 from quadloom.web.server.rendering import json_response
 from quadloom.web.server.requests import ViewResponse, WebRequest

@@ -18,7 +18,7 @@ from quadloom.model.subscription import Subscription
 from quadloom.settings import GuardSettings, LimitSettings, PolitenessSettings, Settings
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.protocols.quads import Difference
-from quadloom.subscriptions.deliver import WebhookDeliverer, headers_of, key_of, signature
+from quadloom.subscriptions.webhooks import WebhookDeliverer, headers_of, key_of, signature
 from quadloom_lab.memory.catalog import MemoryCatalog
 from quadloom_lab.memory.frontier import MemoryFrontier
 from quadloom_lab.memory.outbox import MemoryOutbox

@@ -24,10 +24,10 @@ from quadloom.settings import Settings
 from quadloom.stores.protocols.outbox import Delivery, Outbox
 from quadloom.stores.protocols.quads import Difference
 from quadloom.stores.stores import Stores
-from quadloom.subscriptions.deliver import DeliveryOutbox, WebhookDeliverer
 from quadloom.subscriptions.notify import ChangeNotifier, difference
 from quadloom.subscriptions.retention import trim_notices
 from quadloom.subscriptions.standing_queries import StandingQueries, lines_of
+from quadloom.subscriptions.webhooks import DeliveryOutbox, WebhookDeliverer
 from quadloom.subscriptions.websub import HubRequest, HubSubscriptions
 
 if TYPE_CHECKING:

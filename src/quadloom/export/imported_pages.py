@@ -4,7 +4,7 @@ WARC records written by Quadloom give back the page exactly as it was fetched. T
 limits: a record larger than `limits.body_bytes` is cut, as a fetch would be. RDF dumps become one page per named graph
 whose name is a web address, with the graph as N-Triples for its body; the descriptions of pages in our own dumps
 (`urn:quadloom:pages`: times, titles, sources) are taken over. A dump may list its graphs in any order, so a scratch
-store on disk sorts it first, in a process that a hostile file may end (`quadloom.export.loading`).
+store on disk sorts it first, in a process that a hostile file may end (`quadloom.export.rdf_loader`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import pyoxigraph as ox
 from fastwarc.warc import ArchiveIterator
 
 from quadloom.errors import ArchiveDamaged, QuadloomError, UsageError
-from quadloom.export import loading
+from quadloom.export import rdf_loader
 from quadloom.export.warc_records import WarcBlock, warc_blocks
 from quadloom.model.finding import Finding
 from quadloom.model.page import Page
@@ -165,7 +165,7 @@ def read_rdf(
     """One page per named graph with a web address, in the order of their names. Of a graph with more than `most`
     statements, `most` + 1 are passed on, so that the transformation cuts it and reports that."""
     with tempfile.TemporaryDirectory(prefix="quadloom-import-") as folder:
-        loading.load(Path(folder), path, format, packing, default_graph)
+        rdf_loader.load(Path(folder), path, format, packing, default_graph)
         scratch = ox.Store(folder)
         names = {str(graph)[1:-1] for graph in scratch.named_graphs()}
         # Pages that state nothing (such as images) have a description only.

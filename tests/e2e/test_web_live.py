@@ -108,21 +108,55 @@ def test_the_crawl_can_be_watched_and_paused(live: Live) -> None:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
+def chromium() -> Iterator[Any]:
     playwright = pytest.importorskip("playwright.sync_api", reason="the playwright package is not installed")
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if path is None:
         pytest.skip("no system Chromium was found")
     with playwright.sync_playwright() as running:
-        chromium = running.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
+        launched = running.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+class Browser:
+    """Opens pages, each with a profile of its own, which wait as long as a busy machine needs."""
+
+    def __init__(self, chromium: Any) -> None:
+        self._chromium = chromium
+        self._contexts: list[Any] = []
+
+    def page(self, **options: object) -> Any:
+        context = self._chromium.new_context(**options)
+        self._contexts.append(context)
+        context.set_default_timeout(PATIENCE * 1000)
+        return context.new_page()
+
+    def watched_page(self, scripts: bool) -> tuple[Any, list[str]]:
+        """A page, and everything that goes wrong in it: exceptions and messages of the console."""
+        page = self.page(java_script_enabled=scripts)
+        errors: list[str] = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+        return page, errors
+
+    def close(self) -> None:
+        for context in self._contexts:
+            context.close()
+
+
+@pytest.fixture
+def browser(chromium: Any) -> Iterator[Browser]:
+    """Closes what the test has opened: pages that refresh themselves would go on beside the tests that follow."""
+    opened = Browser(chromium)
+    yield opened
+    opened.close()
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no-scripts"])
-def test_from_search_to_the_monitor(live: Live, browser: object, scripts: bool) -> None:
-    page = _page(browser, java_script_enabled=scripts)
+def test_from_search_to_the_monitor(live: Live, browser: Browser, scripts: bool) -> None:
+    page = browser.page(java_script_enabled=scripts)
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(live.base)
@@ -152,14 +186,13 @@ def test_from_search_to_the_monitor(live: Live, browser: object, scripts: bool) 
         hold.click()
         assert page.get_by_role("button", name="Refresh again").get_attribute("aria-pressed") == "true"
     assert errors == []
-    page.context.close()
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no-scripts"])
-def test_forms_that_change_something_work_in_a_browser(live: Live, browser: object, scripts: bool) -> None:
+def test_forms_that_change_something_work_in_a_browser(live: Live, browser: Browser, scripts: bool) -> None:
     """A browser sends the origin with each form, as no other client does: the gate must accept the site's own pages."""
-    page = _page(browser, java_script_enabled=scripts)
+    page = browser.page(java_script_enabled=scripts)
     page.goto(live.base + "/inspect")
     page.get_by_text("or paste markup").click()
     page.get_by_label("HTML or data").fill('<title>Pasted</title><p vocab="http://schema.org/" typeof="Person">Ada</p>')
@@ -169,13 +202,12 @@ def test_forms_that_change_something_work_in_a_browser(live: Live, browser: obje
     page.get_by_role("button", name="Pause the crawl").click()
     page.get_by_role("button", name="Resume the crawl").click()
     page.get_by_role("button", name="Pause the crawl").wait_for()
-    page.context.close()
 
 
 @pytest.mark.browser
-def test_the_editor_is_part_of_the_site(live: Live, browser: object) -> None:
+def test_the_editor_is_part_of_the_site(live: Live, browser: Browser) -> None:
     """Its colours, its links, its error messages, and no error for a query that the server accepts."""
-    page = _page(browser, color_scheme="dark")
+    page = browser.page(color_scheme="dark")
     page.goto(live.base + "/sparql?query=" + quote("SELECT ?s { ?s a schema:Person } LIMIT 3"))
     if not page.locator("script[src*='vendor/yasgui']").count():
         pytest.skip("the browser's parts were not built: run `make web`")
@@ -190,13 +222,12 @@ def test_the_editor_is_part_of_the_site(live: Live, browser: object) -> None:
     refusal = page.locator("#yasgui [role=alert]")
     refusal.wait_for()
     assert "does not parse at line 1" in refusal.inner_text() and "{" not in refusal.inner_text()
-    page.context.close()
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no-scripts"])
-def test_a_newcomer_finds_things_their_source_and_csv(live: Live, browser: object, scripts: bool) -> None:
-    page, errors = _open(browser, scripts)
+def test_a_newcomer_finds_things_their_source_and_csv(live: Live, browser: Browser, scripts: bool) -> None:
+    page, errors = browser.watched_page(scripts)
     page.goto(live.base)
     page.locator(".bars a", has_text="Person").click()
     page.locator(".things tbody th a").first.click()
@@ -213,8 +244,8 @@ def test_a_newcomer_finds_things_their_source_and_csv(live: Live, browser: objec
 
 @pytest.mark.browser
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no-scripts"])
-def test_an_analyst_asks_draws_saves_and_subscribes(live: Live, browser: object, scripts: bool) -> None:
-    page, errors = _open(browser, scripts)
+def test_an_analyst_asks_draws_saves_and_subscribes(live: Live, browser: Browser, scripts: bool) -> None:
+    page, errors = browser.watched_page(scripts)
     _sign_in(page, live)
     page.get_by_role("navigation").get_by_role("link", name="Ask").click()
     page.locator(".chips a", has_text="Person").first.click()
@@ -239,8 +270,8 @@ def test_an_analyst_asks_draws_saves_and_subscribes(live: Live, browser: object,
 
 @pytest.mark.browser
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no-scripts"])
-def test_an_operator_goes_from_a_count_to_a_page_and_its_reasons(live: Live, browser: object, scripts: bool) -> None:
-    page, errors = _open(browser, scripts)
+def test_an_operator_goes_from_a_count_to_a_page_and_its_reasons(live: Live, browser: Browser, scripts: bool) -> None:
+    page, errors = browser.watched_page(scripts)
     page.goto(live.base + "/monitor")
     if scripts:
         page.get_by_role("button", name="Stop refreshing").click()
@@ -252,13 +283,6 @@ def test_an_operator_goes_from_a_count_to_a_page_and_its_reasons(live: Live, bro
     assert errors == []
 
 
-def _page(browser: object, **options: object) -> Any:
-    """A page with a profile of its own, which waits as long as a busy machine needs."""
-    context = browser.new_context(**options)  # type: ignore[attr-defined]
-    context.set_default_timeout(PATIENCE * 1000)
-    return context.new_page()
-
-
 def _sign_in(page: Any, live: Live) -> None:
     page.goto(live.base + "/sign-in")
     page.get_by_label("Token").fill(live.token)
@@ -266,18 +290,9 @@ def _sign_in(page: Any, live: Live) -> None:
     page.wait_for_url(lambda address: "sign-in" not in address)
 
 
-def _open(browser: object, scripts: bool) -> tuple[Any, list[str]]:
-    """A new page, and everything that goes wrong in it: exceptions and messages of the console."""
-    page = _page(browser, java_script_enabled=scripts)
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    return page, errors
-
-
 @pytest.mark.slow
 @pytest.mark.browser
-def test_pages_are_accessible(live: Live, browser: object) -> None:
+def test_pages_are_accessible(live: Live, browser: Browser) -> None:
     if not AXE.is_file():
         pytest.skip("axe-core is not installed: run npm ci in web-assets")
     hits = live.get("/search.json?q=lighthouse")["hits"]
@@ -285,7 +300,7 @@ def test_pages_are_accessible(live: Live, browser: object) -> None:
     url = quote(hits[0]["id"])
     serious = {}
     for theme in ("light", "dark"):
-        page = _page(browser, color_scheme=theme)
+        page = browser.page(color_scheme=theme)
         for path in (*PAGES, *EDITOR, f"/page?url={url}", f"/entity?iri={url}", f"/site/{hits[0]['site']}"):
             page.goto(live.base + path)
             page.wait_for_timeout(300)
@@ -301,8 +316,8 @@ def test_pages_are_accessible(live: Live, browser: object) -> None:
 
 
 @pytest.mark.browser
-def test_no_page_is_wider_than_the_screen(live: Live, browser: object) -> None:
-    page = _page(browser)
+def test_no_page_is_wider_than_the_screen(live: Live, browser: Browser) -> None:
+    page = browser.page()
     hit = live.get("/search.json?q=lighthouse")["hits"][0]  # type: ignore[index]
     url = quote(hit["id"])
     wider = {}
@@ -319,9 +334,9 @@ def test_no_page_is_wider_than_the_screen(live: Live, browser: object) -> None:
 
 
 @pytest.mark.browser
-def test_the_keyboard_alone_is_enough(live: Live, browser: object) -> None:
+def test_the_keyboard_alone_is_enough(live: Live, browser: Browser) -> None:
     """Skip link first, `/` to the search box, Enter to search; out of the editor by Escape and Tab; focus is seen."""
-    page = _page(browser)
+    page = browser.page()
     page.goto(live.base + "/about")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
@@ -351,8 +366,8 @@ def test_the_keyboard_alone_is_enough(live: Live, browser: object) -> None:
 
 
 @pytest.mark.browser
-def test_print_shows_the_content_and_nothing_to_click(live: Live, browser: object) -> None:
-    page = _page(browser)
+def test_print_shows_the_content_and_nothing_to_click(live: Live, browser: Browser) -> None:
+    page = browser.page()
     page.goto(live.base + "/search?q=lighthouse")
     page.emulate_media(media="print")
     assert page.locator(".hits h3").first.is_visible()

@@ -1,4 +1,7 @@
-"""Hostile servers: each ends within its limit, a finding says which, and the memory of the process stays bounded."""
+"""Hostile servers: each is ended by its limit, a finding says which, and the memory of the process stays bounded.
+
+No clock judges: a test makes the one limit short that it is about, and the finding names the limit that ended it.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +25,12 @@ from quadloom.settings import GuardSettings, LimitSettings, PolitenessSettings, 
 
 MIB = 1024 * 1024
 ROOM = 48 * MIB  # what one hostile answer may add to the process, besides limits.body_bytes
+HANGS = 120.0  # seconds; no busy machine takes as long, so what does hangs
 LIMITS = LimitSettings(
-    total_seconds=3.0, low_speed_bytes=1000, low_speed_seconds=1.0, connect_seconds=1.0, dns_seconds=0.5, redirects=5
-)
+    total_seconds=HANGS, low_speed_bytes=1000, low_speed_seconds=HANGS, connect_seconds=HANGS, dns_seconds=HANGS,
+    redirects=5,
+)  # fmt: skip
+SLOW = msgspec.structs.replace(LIMITS, low_speed_seconds=1.0)
 
 
 def settings(limits: LimitSettings = LIMITS) -> Settings:
@@ -45,20 +51,19 @@ def reset_peak() -> int:
     return peak()
 
 
-def fetch(href: str, limits: LimitSettings = LIMITS, redirects: int = 0, lookup=None) -> tuple[Result, float]:  # type: ignore[no-untyped-def]
-    """The result and how long it took; fails where the process grew more than it may."""
-    client = CurlTransport(settings(limits), **({"lookup": lookup} if lookup else {}))
+def fetch(href: str, limits: LimitSettings = LIMITS, redirects: int = 0) -> Result:
+    """Fails if the process grows more than it may."""
+    client = CurlTransport(settings(limits))
     results: list[Result] = []
     before = reset_peak()
     start = time.monotonic()
     client.submit(FetchRequest(href=href, redirects=redirects), results.append)
     while not results:
         client.step(0.5)
-        assert time.monotonic() - start < 10, "the limit did not end it"
-    seconds = time.monotonic() - start
+        assert time.monotonic() - start < HANGS, "the limit did not end it"
     client.close()
     assert peak() - before < ROOM + limits.body_bytes
-    return results[0], seconds
+    return results[0]
 
 
 def gzip_bomb(size: int) -> Iterator[bytes]:
@@ -88,13 +93,13 @@ BOMBS: dict[str, Callable[[int], Iterator[bytes]]] = {"gzip": gzip_bomb, "br": b
 def explode(coding: str, size: int) -> Failure:
     body = b"".join(BOMBS[coding](size))
     with Server(lambda seen: reply(body, Content_Encoding=coding)) as server:
-        result, seconds = fetch(server.url())
-    assert seconds < LIMITS.total_seconds
+        started = time.process_time()
+        result = fetch(server.url())
+        assert time.process_time() - started < 1.0, "it was unpacked further than its limit"
     assert isinstance(result, Failure)
     return result
 
 
-@pytest.mark.timing
 @pytest.mark.parametrize("coding", BOMBS)
 def test_bomb_of_100_mib(coding: str) -> None:
     failure = explode(coding, 100 * MIB)
@@ -104,7 +109,6 @@ def test_bomb_of_100_mib(coding: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timing
 @pytest.mark.parametrize("coding", BOMBS)
 def test_bomb_of_a_gigabyte(coding: str) -> None:
     assert explode(coding, 1024 * MIB).kind == "bomb"
@@ -113,47 +117,43 @@ def test_bomb_of_a_gigabyte(coding: str) -> None:
 def test_layers_of_codings_and_unknown_ones_are_not_opened() -> None:
     for coding in ("gzip, gzip", "gzip, br", "secret"):
         with Server(lambda seen, coding=coding: reply(b"x" * 100, Content_Encoding=coding)) as server:
-            result, _ = fetch(server.url())
+            result = fetch(server.url())
         assert isinstance(result, Failure) and result.kind == "protocol" and coding in result.message
 
 
 def test_endless_body_is_cut_and_marked() -> None:
     with Server(lambda seen: endless(b"<p>and so on</p>" * 4096)) as server:
-        result, _ = fetch(server.url())
+        result = fetch(server.url())
     assert isinstance(result, Page) and result.truncated
     assert len(result.body) == LIMITS.body_bytes
     assert result.findings[0].code == "fetch-cut" and "limits.body_bytes" in result.findings[0].message
 
 
-@pytest.mark.timing
 def test_drip_feed_is_too_slow() -> None:
     with Server(lambda seen: endless(b"x", 0.1)) as server:
-        result, seconds = fetch(server.url())
+        result = fetch(server.url(), SLOW)
     assert isinstance(result, Failure) and result.kind == "too-slow"
-    assert seconds < LIMITS.total_seconds
     assert "limits.low_speed" in result.message
 
 
-@pytest.mark.timing
 def test_a_fast_enough_drip_meets_the_total_deadline() -> None:
-    patient = msgspec.structs.replace(LIMITS, low_speed_seconds=60.0)  # the server, too, may have to wait for its turn
     with Server(lambda seen: endless(b"x" * 500, 0.1)) as server:
-        result, seconds = fetch(server.url(), patient)
+        result = fetch(server.url(), msgspec.structs.replace(LIMITS, total_seconds=1.0))
     assert isinstance(result, Failure) and result.kind == "timeout"
-    assert seconds < LIMITS.total_seconds + 4.0
     assert "limits.total_seconds" in result.message
 
 
-@pytest.mark.timing
 def test_silence_ends_too() -> None:
+    over = threading.Event()
+
     def never(seen: Seen) -> Iterator[bytes]:
-        time.sleep(8)
+        over.wait(HANGS)
         yield b""
 
     with Server(never) as server:
-        result, seconds = fetch(server.url())
+        result = fetch(server.url(), SLOW)
+        over.set()
     assert isinstance(result, Failure) and result.kind == "too-slow"
-    assert seconds < LIMITS.total_seconds + 4.0
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_headers_without_end(line: bytes, count: int) -> None:
         yield b"Content-Length: 2\r\n\r\nok"
 
     with Server(answer) as server:
-        result, _ = fetch(server.url())
+        result = fetch(server.url())
     assert isinstance(result, Failure) and result.kind == "headers"
     assert result.findings[0].code == "fetch-headers"
     assert "limits.header_" in result.message
@@ -182,9 +182,9 @@ def test_redirect_loops_and_chains() -> None:
         return reply(b"", "301 Moved", Location="/b" if seen.path == "/a" else "/a")
 
     with Server(answer) as server:
-        loop, _ = fetch(server.url("/a"), redirects=5)
+        loop = fetch(server.url("/a"), redirects=5)
         assert server.paths() == ["/a", "/b"]
-        chain, _ = fetch(server.url("/chain/0"), redirects=5)
+        chain = fetch(server.url("/chain/0"), redirects=5)
         assert len(server.paths()) == 2 + 6
     assert isinstance(loop, Failure) and loop.kind == "redirects" and "circle" in loop.message
     assert isinstance(chain, Failure) and chain.kind == "redirects" and "5" in chain.message
@@ -206,7 +206,7 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 )
 def test_broken_chunking(body: bytes) -> None:
     with Server(lambda seen: iter([CHUNKED + body])) as server:
-        result, _ = fetch(server.url())
+        result = fetch(server.url())
     assert isinstance(result, Failure) and result.kind == "protocol"
 
 
@@ -218,7 +218,7 @@ def test_broken_chunking(body: bytes) -> None:
 )  # fmt: skip
 def test_what_is_not_http(raw: bytes) -> None:
     with Server(lambda seen: iter([raw])) as server:
-        result, _ = fetch(server.url())
+        result = fetch(server.url())
     assert isinstance(result, Failure) and result.kind == "protocol"
 
 
@@ -226,36 +226,50 @@ def test_a_closed_port_and_a_port_that_never_accepts() -> None:
     closed = socket.create_server(("127.0.0.1", 0))
     port = closed.getsockname()[1]
     closed.close()
-    result, _ = fetch(f"http://127.0.0.1:{port}/")
+    result = fetch(f"http://127.0.0.1:{port}/")
     assert isinstance(result, Failure) and result.kind == "connect" and result.transient
 
 
-def test_a_stalled_name_holds_up_nobody_else() -> None:
-    release = threading.Event()
+@pytest.fixture
+def stalled() -> Iterator[Callable[[str], list[str]]]:
+    """A resolver that is silent until the test is over."""
+    over = threading.Event()
 
     def lookup(name: str) -> list[str]:
-        if name.startswith("stalled"):
-            release.wait(5)
+        over.wait(HANGS)
         return ["127.0.0.1"]
 
-    client = CurlTransport(settings(), lookup=lookup)
-    done: list[tuple[float, Result]] = []
-    start = time.monotonic()
+    yield lookup
+    over.set()
+
+
+def test_a_stalled_name_holds_up_nobody_else(stalled: Callable[[str], list[str]]) -> None:
+    client = CurlTransport(settings(), lookup=stalled)
+    results: list[Result] = []
     with Server(lambda seen: reply(b"ok")) as server:
         for number in range(30):
-            href = server.url("/", f"stalled{number}.org")
-            client.submit(FetchRequest(href=href), lambda result: done.append((time.monotonic() - start, result)))
-        client.submit(FetchRequest(href=server.url("/", "known.test")), lambda result: done.append((0.0, result)))
-        while client.in_flight:
+            client.submit(FetchRequest(href=server.url("/", f"stalled{number}.org")), results.append)
+        client.submit(FetchRequest(href=server.url("/", "known.test")), results.append)
+        while not results:
             client.step(0.5)
+        assert isinstance(results[0], Page), "a host whose address is known goes on at once"
+        assert client.in_flight == 30
     client.close()
-    release.set()
-    first = done[0][1]
-    assert isinstance(first, Page), "a host whose address is known goes on at once"
-    assert len(done) == 31
-    for seconds, result in done[1:]:
+
+
+def test_stalled_names_end_together(stalled: Callable[[str], list[str]]) -> None:
+    client = CurlTransport(settings(msgspec.structs.replace(LIMITS, dns_seconds=0.5)), lookup=stalled)
+    results: list[Result] = []
+    for number in range(30):
+        client.submit(FetchRequest(href=f"http://stalled{number}.org/"), results.append)
+    started = time.monotonic()
+    while client.in_flight:
+        client.step(0.5)
+        assert time.monotonic() - started < HANGS
+    client.close()
+    assert len(results) == 30
+    for result in results:
         assert isinstance(result, Failure) and result.kind == "dns" and "0.5 s" in result.message
-        assert seconds < 20.0
 
 
 def test_hundred_hostile_answers_at_once_stay_within_memory() -> None:
@@ -264,7 +278,7 @@ def test_hundred_hostile_answers_at_once_stay_within_memory() -> None:
     def answer(seen: Seen) -> bytes | Iterator[bytes]:
         return reply(body, Content_Encoding="gzip") if int(seen.path[1:]) % 2 else endless(b"x", 0.05)
 
-    client = CurlTransport(settings())
+    client = CurlTransport(settings(SLOW))
     results: list[Result] = []
     before = reset_peak()
     with Server(answer) as server:

@@ -52,7 +52,7 @@ _OPIC_BATCH_BYTES = 1 << 19
 _OPIC_PAGES = 300_000  # pages found since the last ranking that OPIC remembers, 28 bytes each
 _GROWTH = 1 / 3  # a ranking is worth its cost when the links grew by this part
 _LEAST_GROWTH = 50_000  # links
-_START_LINKS = 100_000  # the start of the child costs as much as ranking these
+_START_LINKS = 500_000  # the start of the child costs as much as ranking these
 _SHARE = 0.05  # of the CPU time of the crawl's own process, for rankings that growth asks for
 _LEAST, _MOST = 0.01, 100.0  # bounds of an OPIC estimate
 

@@ -6,6 +6,7 @@ all of the crawler, so a command that only looks something up never imports this
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -24,8 +25,7 @@ from quadloom.model.phase import Owed, PhaseName
 from quadloom.model.url import host_of
 from quadloom.process.clock import unix_time
 from quadloom.ranking.page_ranks import Ranking
-from quadloom.ranking.ranker import Solver
-from quadloom.ranking.usefulness import rank
+from quadloom.ranking.ranking_process import RankingInThread
 from quadloom.refresh.scheduler import RefreshScheduler
 from quadloom.settings import AuditSettings, Settings, length_of
 from quadloom.settings.loading import with_limits
@@ -144,18 +144,20 @@ class Runs:
                 hint="let them share a directory: set cluster.links on all machines",
             )
         directory = Path(shared) / _ALL_LINKS if shared else stores.places.links
-        solve: Solver = rank
-        if runner is not None:
+        tasks = None
+        if runner is not None:  # the passes are done by processes of the runner
             solve = ParallelRanking(directory, stores.path, self.settings, runner, resume=resume, progress=progress)
-        ranker = page_ranker(stores, self.settings, directory=directory if shared else None, solve=solve)
+            tasks = RankingInThread(solve)
+        ranker = page_ranker(stores, self.settings, directory=directory if shared else None, runner=tasks)
+        place = Path(shared) if shared else directory
         try:
-            ranking = ranker.compute()
+            result = ranker.run(save_to=str(place))
         finally:
             ranker.close()
-        if ranking is None:
+        saved = Ranking.saved(place, -math.inf) if result.pages else None
+        if saved is None:
             return RankReport(0, [])
-        ranking.save(Path(shared) if shared else directory)
-        return RankReport(len(ranking.fingerprints), self._most_important(ranking, limit))
+        return RankReport(result.pages, self._most_important(saved[0], limit))
 
     def _most_important(self, ranking: Ranking, limit: int) -> list[tuple[str, float]]:
         """Pages that were read, with their importance; 1 = the mean of all."""

@@ -27,6 +27,7 @@ from quadloom.model.url import fingerprint
 from quadloom.model.visit import Visit
 from quadloom.ranking.importance import importance
 from quadloom.ranking.ranker import PageRanker
+from quadloom.ranking.ranking_process import RankingInThread
 from quadloom.refresh.reschedule import new_scores
 from quadloom.refresh.scheduler import RefreshScheduler
 from quadloom.settings import CrawlSettings, Settings
@@ -175,7 +176,9 @@ class _Reader:
         catalog = SqliteCatalog(self._database)
         policy = FrontierPolicy(delay=0.0, ip_delay=0.0, per_site=1, order=order, guided_share=guided_share)
         self._frontier = SqliteFrontier(self._database, policy, now=0.0)
-        self._ranker = PageRanker(folder / "links", settings.freshness, lambda: (), lambda: ())
+        self._ranker = PageRanker(
+            folder / "links", settings.freshness, lambda: (), lambda: (), runner=RankingInThread()
+        )
         self._place: Place = FIRST_PLACE  # where scoring continues
         self._scheduler = RefreshScheduler(catalog, self._frontier, settings, ranker=self._ranker)
 

@@ -42,8 +42,8 @@ from quadloom.model.wire import Value
 from quadloom.process.clock import described_step, unix_time
 from quadloom.process.threads import close_all
 from quadloom.ranking.link_exchange import LinkExchange
-from quadloom.ranking.ranker import PageRanker, Solver
-from quadloom.ranking.usefulness import rank
+from quadloom.ranking.ranker import PageRanker
+from quadloom.ranking.ranking_process import RankingRunner
 from quadloom.refresh.reschedule import Rescheduler
 from quadloom.refresh.scheduler import RefreshScheduler
 from quadloom.scheduling.scope import Scope
@@ -124,7 +124,11 @@ class CrawlSession:
         stores.state.wait_while(lambda: not self._stopped and not self._closed)
         self._inbox = Inbox()
         # The link matrix is derived, as the indexes are, and written by whoever writes them.
-        self._ranker = page_ranker(stores, settings) if "index" in phases else None
+        self._ranker = (
+            page_ranker(stores, settings, notice=lambda text: self._notice("notice", text))
+            if "index" in phases
+            else None
+        )
         self._scheduler = RefreshScheduler(
             stores.catalog, stores.frontier, settings, ranker=self._ranker, scope=self._current_scope
         )
@@ -274,7 +278,14 @@ class CrawlSession:
             rounds.close()
 
     def report(self) -> CrawlReport:
-        return msgspec.structs.replace(self._crawl.report(), notices=list(self._notices))
+        report = self._crawl.report()
+        ranking = self._ranker.cpu_seconds if self._ranker is not None else 0.0
+        return msgspec.structs.replace(
+            report,
+            notices=list(self._notices),
+            cpu={**report.cpu, "index": round(report.cpu["index"] + ranking, 3)},
+            cpu_seconds=round(report.cpu_seconds + ranking, 3),
+        )
 
     def call(self, action: Callable[[], T]) -> T:
         """Run `action` in the crawl's own thread between two steps, from another thread; returns its result."""
@@ -398,7 +409,12 @@ class _BackgroundAccess:
 
 
 def page_ranker(
-    stores: Stores, settings: Settings, *, directory: Path | None = None, solve: Solver = rank
+    stores: Stores,
+    settings: Settings,
+    *,
+    directory: Path | None = None,
+    runner: RankingRunner | None = None,
+    notice: Callable[[str], None] = lambda _text: None,
 ) -> PageRanker:
     """The ranker of a warehouse. Its thread reads the catalog over connections of its own. `directory`: of a matrix
     that has the links of all workers and none of its own."""
@@ -412,5 +428,6 @@ def page_ranker(
         lambda: look(lambda catalog: subscribed_pages(catalog, stores.quads)),
         lambda: look(lambda catalog: PUBLISHED.get(catalog) or []),
         LinkExchange(Path(shared), worker) if shared else None,
-        solve,
+        runner,
+        notice,
     )

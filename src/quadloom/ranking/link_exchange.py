@@ -33,12 +33,12 @@ class LinkExchange:
 
     def __init__(self, directory: Path, worker: str) -> None:
         self.directory = directory
-        self._worker = worker
+        self.worker = worker
 
     def publish(self, segments: Iterable[Path]) -> None:
         """Copy what is new in these segments. Raises `StoreError` if the directory cannot be written."""
         try:
-            folder = self.directory / self._worker
+            folder = self.directory / self.worker
             folder.mkdir(parents=True, exist_ok=True)
             for path in segments:
                 _continue_copy(path, folder / path.name)
@@ -51,7 +51,7 @@ class LinkExchange:
     def received(self) -> list[Segment]:
         """The segments of the other workers; none while the directory is away."""
         found = self.directory.glob(f"*/{SEGMENTS}")
-        return [Segment(f"{path.parent.name}/{path.name}", path) for path in found if path.parent.name != self._worker]
+        return [Segment(f"{path.parent.name}/{path.name}", path) for path in found if path.parent.name != self.worker]
 
 
 def in_order_of_writing(segments: Iterable[Segment]) -> list[Segment]:

@@ -9,17 +9,21 @@ changes every page a little, and each published change costs a catalog row, an u
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from quadloom.process.durable import replacing, sync
+
 MOVED = 0.1  # the values of a page are published again if one of them changed by this part
 _LEAST = 0.01  # differences between values below this one do not count
 _FILE = "standings.npy"
+_MOVED = "moved.npy"
 _RANKING = "ranking.npz"
 _ROW = np.dtype(
     [("fingerprint", "<i8"), ("weight", "<f4"), ("importance", "<f4"), ("usefulness", "<f4"), ("is_data", "?")]
@@ -74,9 +78,16 @@ class PageRanks:
 
     @classmethod
     def publish(
-        cls, directory: Path, pages: SortedPages, vectors: Mapping[str, Scaled], masks: RankMasks, published: PageRanks
-    ) -> tuple[PageRanks, Fingerprints]:
-        """Write a new ranking; returns it, and the fingerprints of pages that were read and moved.
+        cls,
+        directory: Path,
+        pages: SortedPages,
+        vectors: Mapping[str, Scaled],
+        masks: RankMasks,
+        published: PageRanks,
+        note_moved: Callable[[Path, Fingerprints], None],
+    ) -> PageRanks:
+        """Write a new ranking; returns it. `note_moved` gets the pages that were read and moved, before the ranking
+        takes its place: a crash in between costs a look at pages that did not move.
 
         `vectors`: weight, importance and usefulness. They and `masks` are in the order of the matrix."""
         unfinished = directory / f"unfinished-{_FILE}"
@@ -95,14 +106,18 @@ class PageRanks:
                 rows, changed = published._without_small_moves(rows)
                 file.write(rows.tobytes())
                 moved.append(rows["fingerprint"][changed & masks.read[ids]])
+            file.flush()
+            os.fsync(file.fileno())
+        note_moved(directory, np.concatenate(moved))
         unfinished.replace(directory / _FILE)
-        return cls.load(directory), np.concatenate(moved)
+        sync(directory)
+        return cls.load(directory)
 
     def lookup(self, wanted: Sequence[int]) -> list[tuple[PageRank, bool] | None]:
         """(rank, whether it was ranked as structured data) for each page; None = not ranked."""
         if not len(self.fingerprints):
             return [None] * len(wanted)
-        place, found = self._places(np.fromiter(wanted, dtype=np.int64, count=len(wanted)))
+        place, found = self.places(np.fromiter(wanted, dtype=np.int64, count=len(wanted)))
         rows = self.table[place].tolist()
         return [(PageRank(*row[1:4]), row[4]) if hit else None for row, hit in zip(rows, found.tolist(), strict=True)]
 
@@ -113,7 +128,7 @@ class PageRanks:
         """
         if not len(self.fingerprints):
             return new, np.ones(len(new), dtype=bool)
-        place, known = self._places(np.ascontiguousarray(new["fingerprint"]))
+        place, known = self.places(np.ascontiguousarray(new["fingerprint"]))
         old = np.asarray(self.table[place])
         moved = ~known | (new["is_data"] != old["is_data"])
         for name in ("weight", "importance", "usefulness"):
@@ -131,12 +146,37 @@ class PageRanks:
         path = directory / _FILE
         if not path.exists():
             return cls(np.empty(0, dtype=_ROW))
-        table: Rows = np.load(path, mmap_mode="r" if path.stat().st_size > _SMALL else None)
+        try:
+            table: Rows = np.load(path, mmap_mode="r" if path.stat().st_size > _SMALL else None)
+        except (ValueError, EOFError):  # damaged; the next ranking writes it again
+            table = np.empty(0, dtype=_ROW)
         return cls(table)
 
-    def _places(self, keys: Fingerprints) -> tuple[npt.NDArray[np.intp], Mask]:
+    def places(self, keys: Fingerprints) -> tuple[npt.NDArray[np.intp], Mask]:
+        """Where in the table each page is if it is there, and whether it is. There must be pages."""
         place = np.minimum(np.searchsorted(self.fingerprints, keys), len(self.fingerprints) - 1)
         return place, self.fingerprints[place] == keys
+
+
+def add_moved(directory: Path, moved: Fingerprints) -> None:
+    """Note pages whose published values changed, beside those that nobody has taken yet."""
+    waiting = _moved(directory)
+    with replacing(directory / _MOVED) as file:
+        np.save(file, moved if waiting is None else np.union1d(waiting, moved))
+
+
+def take_moved(directory: Path) -> Fingerprints | None:
+    """The pages noted since the last call; None = there was no ranking."""
+    moved = _moved(directory)
+    (directory / _MOVED).unlink(missing_ok=True)
+    return moved
+
+
+def _moved(directory: Path) -> Fingerprints | None:
+    try:
+        return np.asarray(np.load(directory / _MOVED), dtype=np.int64)
+    except (OSError, ValueError, EOFError):  # there is none, or a power cut has damaged it
+        return None
 
 
 class Ranking(NamedTuple):

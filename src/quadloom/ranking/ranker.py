@@ -1,81 +1,60 @@
-"""Page ranking: the link matrix grows with the crawl, and a background thread recomputes importance from time to time.
+"""Page ranking: the link matrix grows with the crawl, and a child process ranks all pages from time to time.
 
-The crawl appends the links of each page (`append`, some microseconds). Every `freshness.importance_every` the thread
-merges them into the matrix, computes importance and usefulness with a warm start, promotes subscribed pages, and
-replaces the published ranks by one assignment; settlements look them up (`weigh`). Between two fixpoints the same
-thread runs OPIC over the pages read since, so that a page found after the last fixpoint has a weight, too. It remembers
-`_OPIC_PAGES` of them. Pages found later have no estimate until the next fixpoint, which then comes early if those
-that OPIC remembers are at least half as many as the matrix has.
+The crawl appends the links of each page (`append`, some microseconds). A thread orders a ranking every
+`freshness.importance_every`, and earlier if the links grew by a third. The child (`ranking_process`) merges new links
+into the matrix, computes importance and usefulness from the last vectors, promotes subscribed pages and writes the
+ranks as a file, which the thread publishes by one assignment; settlements look them up (`weigh`). Between two rankings
+the thread runs OPIC over the pages read since, so that a page found after the last ranking has a weight, too. It
+remembers `_OPIC_PAGES` of them; pages found later have no estimate until the next ranking.
 
-The ranks are also stored in `links/standings.npy`: a restart begins with them, and `quadloom why` reads them. Only
-pages whose values moved need a new schedule and a new description (`take_moved`).
+What rankings cost is bounded. One that growth asks for waits until all rankings together, with this one, take at most
+`_SHARE` of the CPU time of the crawl's own process. One that the clock asks for waits ten times as long as the last
+one took. If each ranking comes after a growth by a third, all of them together take four times what the last one does,
+however large the web.
+
+The ranks are in `links/standings.npy`: a restart begins with them, and `quadloom why` reads them. Only pages whose
+values moved need a new schedule and a new description (`take_moved`). A ranking that fails leaves them as they are.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from quadloom.errors import StoreError
-from quadloom.model.subscription import Subscription, personalization
+from quadloom.errors import ChildFailed
+from quadloom.model.subscription import Subscription
 from quadloom.model.url import fingerprint
 from quadloom.process.clock import unix_time
-from quadloom.process.limits import trim_memory
 from quadloom.process.threads import start
-from quadloom.ranking.importance import Dangling, Personalization
+from quadloom.ranking import page_ranks
 from quadloom.ranking.link_exchange import LinkExchange
 from quadloom.ranking.link_matrix import LinkMatrix, packed_records
-from quadloom.ranking.link_slices import FileSlices
+from quadloom.ranking.new_pages import Ids, NewPages
 from quadloom.ranking.opic import Opic
-from quadloom.ranking.page_ranks import (
-    Fingerprints,
-    Mask,
-    PageRank,
-    PageRanks,
-    Ranking,
-    RankMasks,
-    Scaled,
-    Vector,
-)
-from quadloom.ranking.sweeps import Csr
-from quadloom.ranking.usefulness import RankVectors, Variant, promoted, rank, weights
+from quadloom.ranking.page_ranks import Fingerprints, PageRank, PageRanks
+from quadloom.ranking.ranking_job import RankingOrder, RankingResult, packed
+from quadloom.ranking.ranking_process import RankingProcess, RankingRunner
 from quadloom.settings import FreshnessSettings, length_of
 
 _FLUSH_SECONDS = 5.0  # after which other processes, such as the web site, see the links of a page
 _BATCH = 64  # pages whose links are packed into records at once
+_BATCH_BYTES = 1 << 20
 _OPIC_EVERY = 2.0  # seconds
-_OPIC_BACKLOG = 200_000  # pages that wait for OPIC; beyond, the oldest are left to the next fixpoint
-_OPIC_BATCH = 500
-_OPIC_PAGES = 300_000  # pages found since the last fixpoint that OPIC remembers, 160 bytes each
-_EARLY = 0.5  # of the matrix: with as many new pages that OPIC cannot remember, a fixpoint is worth its cost
+_OPIC_BACKLOG = 8 << 20  # bytes of links that wait for OPIC; beyond, the oldest pages are left to the next ranking
+_OPIC_BATCH = 500  # pages
+_OPIC_BATCH_BYTES = 1 << 19
+_OPIC_PAGES = 300_000  # pages found since the last ranking that OPIC remembers, 28 bytes each
+_GROWTH = 1 / 3  # a ranking is worth its cost when the links grew by this part
+_LEAST_GROWTH = 50_000  # links
+_START_LINKS = 500_000  # the start of the child costs as much as ranking these
+_SHARE = 0.05  # of the CPU time of the crawl's own process, for rankings that growth asks for
 _LEAST, _MOST = 0.01, 100.0  # bounds of an OPIC estimate
-_LINK_BYTES = 9  # of a link in memory: its target, its weight, and its word in a slice
-_TOLERANCE = 1e-6  # of a fixpoint: weights are estimates, and each further digit costs a fifth more sweeps
-
-
-class Solver(Protocol):
-    """Computes both fixpoints; see `usefulness.rank`."""
-
-    def __call__(
-        self,
-        links: Csr | FileSlices,
-        structured: Mask,
-        *,
-        variant: Variant,
-        damping: float,
-        personalization: Personalization,
-        dangling: Dangling,
-        tol: float,
-        start: RankVectors | None,
-    ) -> RankVectors: ...
 
 
 class PageRanker:
@@ -84,7 +63,8 @@ class PageRanker:
     `structured` returns the fingerprints of pages with structured data, `subscriptions` all subscriptions, `published`
     the URLs that site owners announced; the ranking thread calls them. The crawl's thread calls `append`, `flush`,
     `weigh`, `take_moved`, `prefer`, `start` and `close`; the ranking thread (or a test) calls `recompute` and
-    `estimate_new`. `exchange`: rank by the links that all workers have seen.
+    `estimate_new`. `exchange`: rank by the links that all workers have seen. `runner`: where rankings are computed.
+    `notice` receives why a ranking failed.
     """
 
     def __init__(
@@ -95,48 +75,59 @@ class PageRanker:
         subscriptions: Callable[[], Sequence[Subscription]],
         published: Callable[[], Sequence[str]] = lambda: (),
         exchange: LinkExchange | None = None,
-        solve: Solver = rank,
+        runner: RankingRunner | None = None,
+        notice: Callable[[str], None] = lambda _text: None,
     ) -> None:
         self._directory = directory
         self._freshness = freshness
         self._structured = structured
         self._subscriptions = subscriptions
         self._published = published
-        self._solve = solve
-        # Where `quadloom importance` leaves a ranking for all workers, and for the next crawl on one machine.
-        self._shared = directory if exchange is None else exchange.directory
-        self._adopted_at = 0.0  # when the ranking that was taken last from there was saved
+        self._exchange = exchange
+        self._runner = runner or RankingProcess()
+        self._notice = notice
+        self._adopted_at = 0.0  # when the ranking that was taken last from `quadloom importance` was saved
         self._segments = LinkMatrix(directory)  # only appended to
-        self._matrix = LinkMatrix(directory, exchange=exchange)  # only merged and read
         self._appending = threading.Lock()
         self._pending: list[tuple[int, bytes]] = []
+        self._pending_bytes = 0
         self._flushed_at = time.monotonic()
-        self._read: deque[tuple[int, bytes]] = deque(maxlen=_OPIC_BACKLOG)
-        self._last: RankVectors | None = None
+        self._reading = threading.Lock()  # of what waits for OPIC
+        self._read: deque[tuple[int, bytes]] = deque()
+        self._read_bytes = 0
         self._data_weight = freshness.chi
         self._scales = {True: self._data_weight, False: 1.0}  # weight of a page of mean importance, data or not
         self._ranks = PageRanks.load(directory)
         self._important_from = self._ranks.weight_of_top(freshness.promotion)
-        self._moved: Fingerprints | None = None
+        self._has_moved = True  # perhaps: a crash may have left some
         self._urgent = threading.Event()
-        # With a window of one time unit, the histories of the fixpoint weigh as much as all cash together, and a new
-        # page, which has cash but no history, still counts.
         self._unit = max(length_of("freshness.importance_every", freshness.importance_every), 1.0)
-        self._opic = Opic(window=1.0, damping=freshness.damping)
-        self._fresh: dict[int, int] = {}  # id by fingerprint, of pages that are not in the matrix yet
+        self._links = self._segments.manifest.links  # of the last ranking
+        self._appended = 0  # links of this crawl
+        self._ranked = 0  # of them, when the last ranking began
+        self._cost = 0.0  # CPU seconds of the last ranking
+        self.cpu_seconds = 0.0  # of all rankings
+        self._opic, self._new = self._estimates(unix_time())
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
     def append(self, source: int, targets: bytes) -> None:
         """Add all links of a page just read. `targets`: packed int64 fingerprints. Buffered; `flush` writes them."""
         self._pending.append((source, targets))
-        self._read.append((source, targets))
-        if len(self._pending) >= _BATCH or time.monotonic() - self._flushed_at > _FLUSH_SECONDS:
+        self._pending_bytes += len(targets)
+        self._appended += len(targets) // 8
+        with self._reading:
+            self._read.append((source, targets))
+            self._read_bytes += len(targets)
+            while self._read_bytes > _OPIC_BACKLOG:
+                self._read_bytes -= len(self._read.popleft()[1])
+        is_batch = len(self._pending) >= _BATCH or self._pending_bytes >= _BATCH_BYTES
+        if is_batch or time.monotonic() - self._flushed_at > _FLUSH_SECONDS:
             self.flush()
 
     def flush(self) -> None:
         """Write the buffered links to the edge segments, and let other processes see them every few seconds."""
-        pending, self._pending = self._pending, []
+        pending, self._pending, self._pending_bytes = self._pending, [], 0
         if pending:
             with self._appending:
                 self._segments.append_records(packed_records(pending))
@@ -158,15 +149,17 @@ class PageRanker:
         `are_data`: whether each page turned out to be structured data. If it was ranked as the other kind, its weight
         is scaled accordingly.
         """
-        found: list[PageRank | None] = []
-        for key, is_data, known in zip(fingerprints, are_data, self._ranks.lookup(fingerprints), strict=True):
-            if known is None:
-                found.append(self._estimate(key, is_data) if self._fresh else None)
-            elif known[1] == is_data:
-                found.append(known[0])
-            else:
-                found.append(known[0]._replace(weight=known[0].importance * self._scales[is_data]))
-        return found
+        found = self._ranks.lookup(fingerprints)
+        unknown = [place for place, known in enumerate(found) if known is None]
+        estimates = iter(self._estimated(unknown, fingerprints, are_data))
+        return [
+            next(estimates)
+            if known is None
+            else known[0]
+            if known[1] == is_data
+            else known[0]._replace(weight=known[0].importance * self._scales[is_data])
+            for known, is_data in zip(found, are_data, strict=True)
+        ]
 
     def is_important(self, rank: PageRank) -> bool:
         """Whether a page is in the top share of all, to which subscribed pages are promoted."""
@@ -174,8 +167,10 @@ class PageRanker:
 
     def take_moved(self) -> Fingerprints | None:
         """Pages already read whose values moved since the last call; None = there was no new ranking."""
-        moved, self._moved = self._moved, None
-        return moved
+        if not self._has_moved:
+            return None
+        self._has_moved = False
+        return page_ranks.take_moved(self._directory)
 
     def prefer(self, data_weight: float) -> None:
         """Set χ, the mean weight of structured pages; a new ranking starts at once."""
@@ -187,8 +182,9 @@ class PageRanker:
         self._thread = start("ranking", self._run, failed)
 
     def close(self) -> None:
-        """Stop the thread and write all links to disk."""
+        """Stop the thread, with a ranking that is in progress, and write all links to disk."""
         self._stopping.set()
+        self._runner.close()
         if self._thread is not None:
             self._thread.join(timeout=30.0)
         self.flush()
@@ -196,173 +192,133 @@ class PageRanker:
             self._segments.close()
 
     def recompute(self, now: float) -> None:
-        """Compute all ranks and publish them; if somebody else has computed them lately, only publish those."""
-        saved = Ranking.saved(self._shared, max(self._adopted_at, now - self._unit))
-        if saved is None:
-            ranking = self.compute()
-        else:
-            ranking, self._adopted_at = saved
-            self.merge()
-        if ranking is None:
+        """Compute all ranks and publish them; if somebody else has computed them lately, only publish those. Raises
+        `ChildFailed`."""
+        with self._reading:
+            self._read.clear()
+            self._read_bytes = 0
+        self._ranked = self._appended  # also if it fails: the next try waits as long
+        result = self.run(max(self._adopted_at, now - self._unit))
+        self._links = result.links
+        self._adopted_at = result.adopted_at or self._adopted_at
+        if not result.pages:
             return
-        self._publish(ranking)
-        self._opic.start(self._of_matrix(ranking), now / self._unit)
-        self._fresh = {}
-        del ranking, saved
-        trim_memory()
+        self._scales = {False: result.scales[0], True: result.scales[1]}
+        self._ranks = PageRanks.load(self._directory)
+        self._opic, self._new = self._estimates(now)
+        self._important_from = self._ranks.weight_of_top(self._freshness.promotion)
+        self._has_moved = True
 
-    def merge(self) -> None:
-        """Merge the links appended since into the matrix."""
+    def run(self, adopt_after: float = math.inf, *, save_to: str = "") -> RankingResult:
+        """Compute a ranking from all links appended so far; see `RankingOrder`. Raises `ChildFailed`."""
         with self._appending:
             self._segments.sync()
-        self._read.clear()
-        with suppress(StoreError):  # the shared directory is away: the links it has wait for the next time
-            self._matrix.publish()
-        self._matrix.rebuild()
-
-    def compute(self) -> Ranking | None:
-        """Merge the links appended since and compute the ranks of all pages. None = there are no links."""
-        self.merge()
-        pages = self._matrix.manifest.pages
-        if not pages:
-            return None
-        structured = np.zeros(pages, dtype=bool)
-        ids = self._matrix.ids(np.fromiter(self._structured(), dtype=np.int64))
-        structured[ids[ids >= 0]] = True
-        wanted = [ids for urls in self._groups() if len(ids := self._known(self._matrix.ids(_fingerprints(urls))))]
-        links = self._links()
-        self._last = self._solve(
-            links,
-            structured,
-            variant=self._freshness.usefulness,
-            damping=self._freshness.damping,
-            personalization=personalization(pages, wanted),
-            dangling=self._freshness.dangling,
-            tol=_TOLERANCE,
-            start=self._last,
+        subscriptions = self._subscriptions()
+        exchange = self._exchange
+        order = RankingOrder(
+            directory=str(self._directory),
+            freshness=self._freshness,
+            data_weight=self._data_weight,
+            structured=packed(self._structured()),
+            wanted=tuple(map(_fingerprints, (*(item.urls for item in subscriptions), self._published()))),
+            subscribed=_fingerprints([url for item in subscriptions for url in item.urls]),
+            shared=str(exchange.directory) if exchange is not None else "",
+            worker=exchange.worker if exchange is not None else "",
+            adopt_after=adopt_after,
+            save_to=save_to,
         )
-        # The matrix cannot tell a page without links from one that was not read; such pages are rare.
-        degrees = links.outdegree if isinstance(links, FileSlices) else np.diff(links.indptr)
-        read = np.asarray((degrees > 0) | structured)
-        return Ranking(self._matrix.fingerprints(), self._last.importance, self._last.usefulness, structured, read)
-
-    def _is_of_matrix(self, ranking: Ranking) -> bool:
-        """Whether a ranking is of the matrix's own pages, in their order."""
-        return np.array_equal(self._matrix.fingerprints(), ranking.fingerprints)
-
-    def _of_matrix(self, ranking: Ranking) -> Vector:
-        """The importance of the matrix's own pages, which may be others than those of the ranking."""
-        if self._is_of_matrix(ranking):
-            return ranking.importance
-        own = self._matrix.fingerprints()
-        known, ids = ranking.sorted_pages()
-        place = np.minimum(np.searchsorted(known, own), len(known) - 1)
-        found = known[place] == own
-        values = np.where(found, ranking.importance[ids[place]], ranking.importance.mean())
-        return np.asarray(values / (values.sum() or 1.0))
-
-    def _links(self) -> Csr | FileSlices:
-        """The matrix in memory, or slices on disk if it would take more than `freshness.importance_memory`."""
-        if self._matrix.manifest.links * _LINK_BYTES > self._freshness.importance_memory:
-            return self._matrix.slices()
-        return self._matrix.csr()
-
-    def _publish(self, ranking: Ranking) -> None:
-        """Replace the ranks, and note which of the pages that were read have moved."""
-        data_weight, structured = self._data_weight, ranking.structured
-        ordinary = ranking.read & ~structured
-        values = weights(ranking.importance, ranking.usefulness, structured, data_weight, ranking.read)
-        pages = self._matrix.sorted_pages() if self._is_of_matrix(ranking) else ranking.sorted_pages()
-        wanted = [url for item in self._subscriptions() for url in item.urls]
-        if wanted:
-            values = promoted(values, pages.ids_of(_fingerprints(wanted)), self._freshness.promotion)
-        count = len(ranking.fingerprints)
-        means = {
-            is_data: _mean(ranking.importance[mask] * count)
-            for is_data, mask in ((True, structured), (False, ordinary))
-        }
-        vectors: dict[str, Scaled] = {
-            "weight": (values, 1.0),
-            "importance": (ranking.importance, count),
-            "usefulness": (ranking.usefulness, 1.0 / _mean(ranking.usefulness[ordinary])),
-        }
-        masks = RankMasks(structured, ranking.read)
-        ranks, moved = PageRanks.publish(self._directory, pages, vectors, masks, self._ranks)
-        self._scales = {True: data_weight / means[True], False: 1.0 / means[False]}
-        self._ranks = ranks
-        self._important_from = ranks.weight_of_top(self._freshness.promotion)
-        earlier = self._moved
-        self._moved = moved if earlier is None else np.union1d(earlier, moved)
+        result = self._runner.run(order)
+        self._cost = result.cpu_seconds
+        self.cpu_seconds += result.cpu_seconds
+        return result
 
     def estimate_new(self, now: float) -> None:
-        """Run OPIC over the pages read since the last fixpoint. In batches, because id lookups cost the most."""
-        while self._read and not self._stopping.is_set():
-            batch = [self._read.popleft() for _ in range(min(len(self._read), _OPIC_BATCH))]
+        """Run OPIC over the pages read since the last ranking. In batches, because id lookups cost the most."""
+        while (batch := self._next_read()) and not self._stopping.is_set():
             counts = [len(targets) // 8 + 1 for _, targets in batch]
             ids = self._dense(b"".join(source.to_bytes(8, "little", signed=True) + links for source, links in batch))
             start = 0
             for count in counts:
-                source, links = ids[start], ids[start + 1 : start + count]
+                source, links = int(ids[start]), ids[start + 1 : start + count]
                 start += count
                 if source >= 0:
-                    known = [id for id in links if id >= 0] if self._is_full else links
+                    known = links[links >= 0]
                     self._opic.read(source, known, now / self._unit, len(links) - len(known))
 
-    def _groups(self) -> list[Sequence[str]]:
-        """Pages that people want: of each subscription, which are the links of its virtual page, and published ones."""
-        return [*(item.urls for item in self._subscriptions()), self._published()]
+    def _estimates(self, now: float) -> tuple[Opic, NewPages]:
+        """OPIC from the published ranks on: ids are places in their table, then those of new pages."""
+        # With a window of one time unit, the histories of the fixpoint weigh as much as all cash together, and a new
+        # page, which has cash but no history, still counts.
+        opic = Opic(window=1.0, damping=self._freshness.damping)
+        pages = len(self._ranks.table)
+        if pages:
+            importance = np.ascontiguousarray(self._ranks.table["importance"])
+            total = float(importance.sum(dtype=np.float64))
+            opic.start(importance / (total or 1.0), now / self._unit)
+        return opic, NewPages(pages, _OPIC_PAGES)
 
-    def _known(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
-        return ids[ids >= 0].astype(np.intp)
+    def _next_read(self) -> list[tuple[int, bytes]]:
+        batch: list[tuple[int, bytes]] = []
+        size = 0
+        with self._reading:
+            while self._read and len(batch) < _OPIC_BATCH and size < _OPIC_BATCH_BYTES:
+                batch.append(self._read.popleft())
+                size += len(batch[-1][1])
+            self._read_bytes -= size
+        return batch
 
-    def _dense(self, packed: bytes) -> list[int]:
-        """Ids as in the matrix; pages that are not in it yet get the next free ids, or -1 if there are too many."""
-        fingerprints = np.frombuffer(packed, dtype="<i8")
-        ids = self._matrix.ids(fingerprints)
-        fresh, first = self._fresh, self._matrix.manifest.pages
-        for place in np.flatnonzero(ids < 0):
-            key = int(fingerprints[place])
-            if self._is_full:
-                ids[place] = fresh.get(key, -1)
-            else:
-                ids[place] = fresh.setdefault(key, first + len(fresh))
-        dense: list[int] = ids.tolist()
-        return dense
+    def _dense(self, packed_pages: bytes) -> Ids:
+        """Ids of ranked pages; pages that are not ranked yet get the next free ids, or -1 if there are too many."""
+        fingerprints = np.frombuffer(packed_pages, dtype="<i8")
+        if not len(self._ranks.table):
+            return self._new.add(fingerprints)
+        places, found = self._ranks.places(fingerprints)
+        ids = np.where(found, places, -1)
+        ids[~found] = self._new.add(fingerprints[~found])
+        return ids
 
-    def _estimate(self, key: int, is_data: bool) -> PageRank | None:
-        id = self._fresh.get(key)
-        if id is None:
-            return None
-        importance = self._opic.importance(id) * self._opic.pages
+    def _estimated(
+        self, places: Sequence[int], fingerprints: Sequence[int], are_data: Sequence[bool]
+    ) -> list[PageRank | None]:
+        """Estimates of OPIC for the pages at these places."""
+        opic, new = self._opic, self._new
+        if not places or not len(new):
+            return [None] * len(places)
+        ids = new.find(np.array([fingerprints[place] for place in places], dtype=np.int64)).tolist()
+        return [
+            self._estimate(opic, id, are_data[place]) if id >= 0 else None
+            for place, id in zip(places, ids, strict=True)
+        ]
+
+    def _estimate(self, opic: Opic, id: int, is_data: bool) -> PageRank:
+        importance = opic.importance(id) * opic.pages
         return PageRank(min(max(importance * self._scales[is_data], _LEAST), _MOST), importance)
 
-    @property
-    def _is_full(self) -> bool:
-        return len(self._fresh) >= _OPIC_PAGES
-
-    def _is_worth_ranking(self) -> bool:
-        """Whether so many pages were found that the next ranking should not wait for its time."""
-        return self._is_full and len(self._fresh) >= _EARLY * self._matrix.manifest.pages
+    def _has_grown(self) -> bool:
+        """Whether the links grew so much that the next ranking should not wait for its time, and may be paid for."""
+        new = self._appended - self._ranked
+        if new < max(_LEAST_GROWTH, _GROWTH * self._links):
+            return False
+        expected = self._cost * (1.0 + new / max(self._links, _START_LINKS))
+        return self.cpu_seconds + expected <= _SHARE * time.process_time()
 
     def _run(self) -> None:
         every = self._unit
         due = time.monotonic() + min(every, 60.0)  # the first ranking is soon, since a young crawl changes fastest
-        earliest = 0.0
         while not self._stopping.wait(min(_OPIC_EVERY, every)):
-            now = time.monotonic()
-            if now >= due or self._urgent.is_set() or (now >= earliest and self._is_worth_ranking()):
+            began = time.monotonic()
+            if began >= due or self._urgent.is_set() or (self.cpu_seconds and self._has_grown()):
                 self._urgent.clear()
-                self.recompute(unix_time())
-                earliest = time.monotonic() + 10.0 * (time.monotonic() - now)
-                due = max(time.monotonic() + every, earliest)
+                try:
+                    self.recompute(unix_time())
+                except ChildFailed as failed:
+                    if not self._stopping.is_set():
+                        self._notice(failed.message)
+                now = time.monotonic()
+                due = now + max(every, 10.0 * (now - began))
             else:
                 self.estimate_new(unix_time())
 
 
-def _fingerprints(urls: Iterable[str]) -> Fingerprints:
-    return np.fromiter(map(fingerprint, urls), dtype=np.int64)
-
-
-def _mean(values: Vector) -> float:
-    """The mean; 1 if there is nothing to average, or the mean is 0."""
-    return (float(values.mean()) if len(values) else 0.0) or 1.0
+def _fingerprints(urls: Iterable[str]) -> bytes:
+    return packed([fingerprint(url) for url in urls])

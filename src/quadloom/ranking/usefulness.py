@@ -78,13 +78,15 @@ def rank(
 ) -> RankVectors:
     """Importance and usefulness together: one scan of the matrix is an iteration of both.
 
-    `start`: the result of the last run. After every scan, usefulness uses the improved importance.
+    `start`: the result of the last run, perhaps of a smaller web. After every scan, usefulness uses the improved
+    importance.
     """
     sweeps = sweeps_of(links)
     forward = ImportanceIteration(
         sweeps, damping, personalization, dangling, None if start is None else start.importance
     )
-    backward = UsefulnessIteration(sweeps, structured, variant, damping)
+    useful = None if start is None else _padded(start.usefulness, sweeps.pages)
+    backward = UsefulnessIteration(sweeps, structured, variant, damping, useful)
     count, error = 0, float("inf")
     while error > tol and count < max_iterations:
         count += 1
@@ -168,6 +170,10 @@ class UsefulnessIteration:
             self.worth = self.current
         else:
             np.divide(self.current, self._degrees, out=self.worth, where=self._linked)
+
+
+def _padded(vector: Vector, pages: int) -> Vector:
+    return np.pad(vector[:pages], (0, max(0, pages - len(vector))))
 
 
 def _to_mean_one(vector: Vector) -> Vector:

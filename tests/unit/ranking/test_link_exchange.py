@@ -14,6 +14,7 @@ from quadloom.model.url import fingerprint
 from quadloom.ranking.link_exchange import LinkExchange
 from quadloom.ranking.link_matrix import RECORD, LinkMatrix
 from quadloom.ranking.ranker import PageRanker
+from quadloom.ranking.ranking_process import RankingInThread
 from quadloom.settings import FreshnessSettings
 
 NOW = 1_000_000.0
@@ -30,7 +31,7 @@ def graph(seed: int) -> dict[int, list[int]]:
 
 def ranker(folder: Path, exchange: LinkExchange | None = None, memory: int = 1 << 30) -> PageRanker:
     settings = FreshnessSettings(importance_memory=memory)
-    return PageRanker(folder, settings, lambda: KEYS[::9], lambda: (), exchange=exchange)
+    return PageRanker(folder, settings, lambda: KEYS[::9], lambda: (), exchange=exchange, runner=RankingInThread())
 
 
 def read(ranking: PageRanker, page: int, links: list[int]) -> None:
@@ -39,9 +40,9 @@ def read(ranking: PageRanker, page: int, links: list[int]) -> None:
 
 def importance(ranking: PageRanker) -> npt.NDArray[np.float64]:
     """The last fixpoint, by page. What is published leaves out small moves since the one before."""
-    assert ranking._last is not None
-    ids = ranking._matrix.ids(KEYS)
-    return np.where(ids >= 0, ranking._last.importance[ids], 0.0)
+    vector, _ = np.load(ranking._directory / "vectors.npy")
+    ids = LinkMatrix(ranking._directory).ids(KEYS)
+    return np.where(ids >= 0, vector[ids], 0.0)
 
 
 def alone(folder: Path, links: dict[int, list[int]]) -> npt.NDArray[np.float64]:
@@ -67,7 +68,7 @@ def test_workers_rank_as_one_machine_does(tmp_path: Path, memory: int) -> None:
     single = alone(tmp_path / "single", links)
     assert single.sum() == pytest.approx(1.0)
     for worker in workers:
-        assert np.abs(importance(worker) - single).max() < 1e-6
+        assert np.abs(importance(worker) - single).max() < 1e-4
         worker.close()
 
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import tracemalloc
 from array import array
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import sparse
 
+from quadloom.errors import ChildFailed
 from quadloom.model.subscription import Subscription, personalization
 from quadloom.model.url import fingerprint
 from quadloom.ranking import page_ranks, ranker
 from quadloom.ranking.importance import importance
-from quadloom.ranking.page_ranks import MOVED, PageRanks, RankMasks, SortedPages, page_rank_of
+from quadloom.ranking.page_ranks import MOVED, Fingerprints, PageRanks, RankMasks, SortedPages, page_rank_of
 from quadloom.ranking.ranker import PageRanker
+from quadloom.ranking.ranking_job import RankingOrder, RankingResult
+from quadloom.ranking.ranking_process import RankingInThread, RankingProcess
 from quadloom.settings import FreshnessSettings
 
 NOW = 1_000_000.0
@@ -36,7 +41,9 @@ def star(ranking: PageRanker) -> None:
 
 
 def make(folder: Path, *subscriptions: Subscription, structured: tuple[int, ...] = (), chi: float = 1.0) -> PageRanker:
-    return PageRanker(folder, FreshnessSettings(chi=chi), lambda: structured, lambda: subscriptions)
+    return PageRanker(
+        folder, FreshnessSettings(chi=chi), lambda: structured, lambda: subscriptions, runner=RankingInThread()
+    )
 
 
 def weigh(ranking: PageRanker, keys: list[int], *, are_data: bool = False) -> list[float | None]:
@@ -64,6 +71,7 @@ def test_a_published_page_has_importance_from_its_publication(tmp_path: Path) ->
         lambda: (),
         lambda: (),
         lambda: ["https://a.example/7", "x:unknown"],
+        runner=RankingInThread(),
     )
     for ranking in (plain, published):
         star(ranking)
@@ -128,20 +136,24 @@ def test_pages_without_an_estimate_if_too_many_are_new(tmp_path: Path, monkeypat
     assert None not in weigh(ranking, KEYS[30:37])
 
 
-@pytest.mark.parametrize(("new", "early"), [(12, False), (20, True)])
-def test_a_ranking_comes_early_if_many_pages_are_new(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new: int, early: bool
+@pytest.mark.parametrize(
+    ("new", "share", "early"), [(5, 1.0, False), (30, 1.0, True), (30, 0.0, False)], ids=["few", "many", "too dear"]
+)
+def test_a_ranking_comes_early_if_links_grew_by_a_third_and_it_may_be_paid_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new: int, share: float, early: bool
 ) -> None:
-    """Half as many as the matrix has, 30 pages here; the next regular ranking would be in an hour."""
+    """The matrix has 30 links; the next regular ranking would be in an hour."""
     monkeypatch.setattr(ranker, "_OPIC_EVERY", 0.02)
-    monkeypatch.setattr(ranker, "_OPIC_PAGES", new)
+    monkeypatch.setattr(ranker, "_OPIC_PAGES", 2)
+    monkeypatch.setattr(ranker, "_LEAST_GROWTH", 1)
+    monkeypatch.setattr(ranker, "_SHARE", share)
     ranking = make(tmp_path)
     star(ranking)
     ranking.recompute(NOW)
-    ranking.append(KEYS[0], array("q", [fingerprint(f"https://b.example/{n}") for n in range(30)]).tobytes())
+    ranking.append(KEYS[0], array("q", [fingerprint(f"https://b.example/{n}") for n in range(new)]).tobytes())
     ranking.flush()
     errors: list[BaseException] = []
-    last = fingerprint("https://b.example/29")  # beyond what is remembered
+    last = fingerprint(f"https://b.example/{new - 1}")  # beyond what is remembered
     ranking.start(errors.append)
     patience = time.monotonic() + (30.0 if early else 0.5)
     while weigh(ranking, [last]) == [None] and time.monotonic() < patience:
@@ -149,6 +161,132 @@ def test_a_ranking_comes_early_if_many_pages_are_new(
     ranking.close()
     assert not errors
     assert (weigh(ranking, [last]) != [None]) is early
+
+
+def test_all_rankings_of_a_growing_web_stay_within_their_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A crawl that reads 600,000 links at 100 µs of CPU each. A ranking costs half a second and 1 µs a link."""
+    spent, order = [0.0], []
+
+    class Priced:
+        def run(self, order_: RankingOrder) -> RankingResult:
+            order.append(ranking._appended)
+            return RankingResult(links=ranking._appended, cpu_seconds=0.5 + 1e-6 * ranking._appended)
+
+        def close(self) -> None: ...
+
+    monkeypatch.setattr(ranker.time, "process_time", lambda: spent[0])
+    ranking = PageRanker(tmp_path, FreshnessSettings(), lambda: (), lambda: (), runner=Priced())
+    ranking.recompute(NOW)  # the first comes by the clock
+    for number in range(600):
+        ranking.append(number, packed(0) * 1000)
+        spent[0] += 0.1
+        if ranking._has_grown():
+            ranking.recompute(NOW)
+            assert ranking.cpu_seconds <= 0.05 * spent[0]
+    ranking.close()
+    assert len(order) >= 3
+    assert all(later - earlier >= max(50_000, earlier / 3) for earlier, later in pairwise(order))
+
+
+def test_a_ranking_in_a_child_process_is_the_same(tmp_path: Path) -> None:
+    here, child = make(tmp_path / "here"), make(tmp_path / "child")
+    child._runner = RankingProcess()
+    for ranking in (here, child):
+        star(ranking)
+        ranking.recompute(NOW)
+    assert weigh(child, KEYS[:31]) == weigh(here, KEYS[:31])
+    assert child.cpu_seconds > 0.0
+    first, second = here.take_moved(), child.take_moved()
+    assert first is not None and second is not None and np.array_equal(first, second)
+    assert child.take_moved() is None
+    child.close()
+
+
+class Killed(RankingProcess):
+    """A child that dies before it answers."""
+
+    def run(self, order: RankingOrder) -> RankingResult:
+        threading.Thread(target=self._kill, daemon=True).start()
+        return super().run(order)
+
+    def _kill(self) -> None:
+        while self._child is None:
+            time.sleep(0.001)
+        self._child.process.kill()
+
+
+def test_a_ranking_that_is_killed_costs_only_that_ranking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranker, "_OPIC_EVERY", 0.02)
+    notices: list[str] = []
+    errors: list[BaseException] = []
+    ranking = PageRanker(
+        tmp_path, FreshnessSettings(), lambda: (), lambda: (), runner=RankingInThread(), notice=notices.append
+    )
+    star(ranking)
+    ranking.recompute(NOW)
+    before = weigh(ranking, KEYS[:30])
+    ranking._runner = Killed()
+    ranking.append(KEYS[7], packed(0, 8))
+    ranking.start(errors.append)
+    ranking.prefer(2.0)
+    patience = time.monotonic() + 60.0
+    while not notices and time.monotonic() < patience:
+        time.sleep(0.02)
+    assert notices and "signal 9" in notices[0]
+    assert weigh(ranking, KEYS[:30]) == before
+    ranking.close()
+    assert not errors
+    again = make(tmp_path)
+    assert weigh(again, KEYS[:30]) == before
+    again.recompute(NOW + 1.0)
+    assert weigh(again, KEYS[:30]) != before, "the links of the killed ranking are in the next one"
+
+
+def test_an_error_in_the_child_is_named(tmp_path: Path) -> None:
+    order = RankingOrder(directory=str(tmp_path / "file" / "links"), freshness=FreshnessSettings(), data_weight=1.0)
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(ChildFailed, match="could not be ranked"):
+        RankingProcess().run(order)
+
+
+def test_closing_ends_a_ranking_in_progress(tmp_path: Path) -> None:
+    runner = RankingProcess()
+    runner.close()
+    with pytest.raises(ChildFailed, match="stopped"):
+        runner.run(RankingOrder(directory=str(tmp_path), freshness=FreshnessSettings(), data_weight=1.0))
+
+
+def test_a_warm_start_saves_passes_and_finds_the_same(tmp_path: Path) -> None:
+    chance = np.random.default_rng(8)
+    links = {n: chance.integers(0, 40, 5).tolist() for n in range(35)}
+    passes = []
+    for name in ("warm", "cold"):
+        ranking = make(tmp_path / name, structured=tuple(KEYS[3:6]))
+        for source, targets in links.items():
+            ranking.append(KEYS[source], packed(*targets))
+        ranking.flush()
+        ranking.run()
+        assert ranking.run().passes <= 2, "nothing is new"
+        ranking.append(KEYS[3], packed(4, 5))
+        ranking.flush()
+        if name == "cold":
+            (tmp_path / name / "vectors.npy").unlink()
+        passes.append(ranking.run().passes)
+        ranking.recompute(NOW)
+    assert passes[0] < passes[1]
+    warm, cold = (PageRanks.load(tmp_path / name).table for name in ("warm", "cold"))
+    assert np.allclose(warm["weight"], cold["weight"], rtol=1e-2)
+
+
+def test_links_that_wait_for_estimates_are_bounded_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranker, "_OPIC_BACKLOG", 1000)
+    ranking = make(tmp_path)
+    for number in range(30):
+        ranking.append(KEYS[number], packed(*range(10)))
+    assert ranking._read_bytes == sum(len(targets) for _, targets in ranking._read) <= 1000
+    ranking.estimate_new(NOW)
+    assert ranking._read_bytes == 0 and not ranking._read
+    assert weigh(ranking, KEYS[:10]) != [None] * 10
 
 
 def test_subscribed_pages_are_raised_into_the_top(tmp_path: Path) -> None:
@@ -252,7 +390,7 @@ def test_a_matrix_beyond_its_memory_is_read_from_slices_and_ranks_the_same(tmp_p
     found = []
     for name, memory in (("memory", 1 << 30), ("disk", 100)):
         settings = FreshnessSettings(importance_memory=memory)
-        ranking = PageRanker(tmp_path / name, settings, lambda: KEYS[3:6], lambda: ())
+        ranking = PageRanker(tmp_path / name, settings, lambda: KEYS[3:6], lambda: (), runner=RankingInThread())
         for source, targets in links.items():
             ranking.append(KEYS[source], packed(*targets))
         ranking.flush()
@@ -274,6 +412,7 @@ def test_ranks_are_published_in_parts_and_take_little_memory(tmp_path: Path, mon
     second = first + 10.0
     second[:, ::3] = first[:, ::3] * 1.01  # every third page hardly moves
     found = []
+    noted: list[Fingerprints] = []
     for name, part in (("small", 1000), ("large", 1 << 20)):
         monkeypatch.setattr(page_ranks, "_PART", part)
         folder = tmp_path / name
@@ -282,7 +421,8 @@ def test_ranks_are_published_in_parts_and_take_little_memory(tmp_path: Path, mon
         for vectors in (first, second):
             named = dict(zip(("weight", "importance", "usefulness"), ((row, 2.0) for row in vectors), strict=True))
             tracemalloc.start()
-            ranks, moved = PageRanks.publish(folder, pages, named, masks, ranks)
+            ranks = PageRanks.publish(folder, pages, named, masks, ranks, lambda _folder, moved: noted.append(moved))
+            moved = noted[-1]
             peak = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
             if name == "small":

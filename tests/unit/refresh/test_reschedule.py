@@ -17,6 +17,7 @@ from quadloom.model.url import fingerprint, host_of
 from quadloom.model.visit import Visit
 from quadloom.model.wire import decode
 from quadloom.ranking.ranker import PageRanker
+from quadloom.ranking.ranking_process import RankingInThread
 from quadloom.refresh.reschedule import Rescheduler
 from quadloom.refresh.scheduler import RefreshScheduler
 from quadloom.refresh.shares_change import SharesChange
@@ -47,7 +48,7 @@ class Crawled:
         self.scope = EVERYWHERE
         self.guided = False
         self.described: list[PageRow] = []
-        self.ranker = PageRanker(folder / "links", SETTINGS.freshness, lambda: (), lambda: ())
+        self.ranker = PageRanker(folder / "links", SETTINGS.freshness, lambda: (), lambda: (), runner=RankingInThread())
         self.start()
 
     def start(self, bandwidth: float = SETTINGS.freshness.bandwidth) -> None:

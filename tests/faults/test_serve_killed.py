@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -42,6 +43,9 @@ def test_a_killed_server_takes_its_crawl_along(tmp_path: Path) -> None:
         (crawler,) = (number for number, words in children(site.process.pid).items() if "crawl" in words)
         below = [crawler, *descendants(crawler)]
         assert len(below) > 2, "the crawl has its fetcher and its workers"
+        own = os.getpriority(os.PRIO_PROCESS, 0)
+        assert os.getpriority(os.PRIO_PROCESS, site.process.pid) == min(own + 5, 19), "answers come after the crawl"
+        assert {os.getpriority(os.PRIO_PROCESS, number) for number in below} == {own}
         site.process.kill()
         site.process.wait()
         deadline = time.monotonic() + 60

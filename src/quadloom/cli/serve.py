@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import resource
 import signal
 import socket
@@ -30,6 +31,7 @@ from quadloom.web.server.tokens import FILE, Tokens
 _STOP_SECONDS = 60.0
 _OTHER_FILES = 512  # besides connections: stores, query processes, the log
 _LEAST_CONNECTIONS = 64
+_NICE = 5  # a third of the weight of the crawl, if both want the same core
 
 
 def serve(
@@ -69,6 +71,8 @@ def serve(
     signal.signal(signal.SIGTERM, _interrupt)
     listening = _listen(s.settings.web.host, s.settings.web.port)
     child = _start_crawl(s, urls) if crawl else None
+    if crawl:  # after the start of the crawl, which would inherit it; query processes do
+        os.nice(_NICE)
     try:
         if (crawl or control) and not tokens:
             s.say(f"Token  {tokens.make('first')}   (shown only once; enter it at /sign-in)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -23,8 +24,10 @@ from quadloom.web.server.compression import Compression
 from quadloom.web.server.errors import ErrorBody, HttpError, describe_error, error_body
 from quadloom.web.server.rendering import Renderer
 from quadloom.web.server.requests import WebRequest
+from quadloom.web.server.response_cache import DatedResponse, Make, unless_known, with_etag
 from quadloom.web.server.security import BODY_BYTES, Gate, HeldBytes, allows_other_sites
 from quadloom.web.server.state import SiteState
+from quadloom.web.server.warehouse_reader import ViewDate
 
 _log = structlog.get_logger("quadloom.web")
 _CORS = {
@@ -124,7 +127,8 @@ async def _respond(endpoint: Endpoint, http: Request, site: SiteState, renderer:
             return renderer.answer(request, endpoint.handler(request))
 
         if endpoint.cached and http.method == "GET":
-            return await site.cache.get(_cache_key(http), lambda: _run(endpoint, site, handle))
+            response = await site.cache.get(_cache_key(http, site), _cached_work(endpoint, site, handle))
+            return unless_known(response, http.headers.get("if-none-match", ""))
         response = await _run(endpoint, site, handle)
         if endpoint.token:
             site.cache.clear()
@@ -156,10 +160,29 @@ async def _run(endpoint: Endpoint, site: SiteState, handle: Callable[[Warehouse 
             return await site.waiting.run(lambda: handle(None))
 
 
-def _cache_key(request: Request) -> tuple[str, ...]:
-    """Everything that the response of a cached address depends on."""
+def _cached_work(endpoint: Endpoint, site: SiteState, handle: Callable[[Warehouse | None], Response]) -> Make:
+    """For the cache: a response with its date, or the known one again if nothing was committed since."""
+
+    async def make(known: DatedResponse | None) -> DatedResponse:
+        if not endpoint.committed:
+            response = await _run(endpoint, site, lambda warehouse: with_etag(handle(warehouse)))
+            return DatedResponse(response, time.monotonic())
+
+        def work(warehouse: Warehouse, date: ViewDate) -> DatedResponse:
+            if known is not None and known.view is not None and known.view.mark == date.mark:
+                return known._replace(view=date)
+            return DatedResponse(with_etag(handle(warehouse)), time.monotonic(), date)
+
+        return await site.reader.run_dated(work)
+
+    return make
+
+
+def _cache_key(request: Request, site: SiteState) -> tuple[str, ...]:
+    """Everything that the response of a cached address depends on, besides the warehouse."""
     accept = ", ".join(request.headers.getlist("accept"))
-    return request.url.path, request.url.query, accept, "signed in" if request.cookies.get(COOKIE) else ""
+    signed_in = "signed in" if request.cookies.get(COOKIE) else ""
+    return request.url.path, request.url.query, accept, signed_in, site.crawl.state
 
 
 async def _body(request: Request, held: HeldBytes) -> bytes:

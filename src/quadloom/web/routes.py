@@ -83,6 +83,8 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     """One address. `token`: only with --crawl and a token. `open`: other sites' pages may read it (CORS).
 
     `cached`: equal requests within a second get the same response. Not for responses that depend on the client.
+    `committed`: the response depends on nothing but what a view of the warehouse shows, so it stays until the next
+    commit (`quadloom.web.server.response_cache`). Only for cached addresses that run as `reading`.
     """
 
     path: str
@@ -97,6 +99,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     open: bool = False
     runs: Runs = "reading"
     cached: bool = False
+    committed: bool = False
 
     @property
     def twin_path(self) -> str:
@@ -121,7 +124,7 @@ _PAGES = (
              cached=True),
     Endpoint(
         path="/search", handler=search.search_page, summary="Keyword search with facets", twin=True, open=True,
-        cached=True, parameters=(
+        cached=True, committed=True, parameters=(
             _Q, Parameter("type", "only pages with things of this type", "schema:Event", many=True),
             Parameter("vocab", "only pages that use this vocabulary", "schema", many=True),
             Parameter("site", "registered domain", "example.org", many=True),
@@ -157,17 +160,17 @@ _PAGES = (
     Endpoint(path="/type.parquet", handler=types.table_parquet, summary="The table as Parquet", open=True,
              runs="scanning", parameters=_TABLE, produces=("application/vnd.apache.parquet",)),
     Endpoint(path="/suggest", handler=search.suggest_page, summary="Words, pages and things for what is being typed",
-             twin=True, open=True, cached=True, parameters=(_Q,)),
+             twin=True, open=True, cached=True, committed=True, parameters=(_Q,)),
     Endpoint(
         path="/entity", handler=entity.entity_page, summary="All statements about an IRI, with sources", twin=True,
-        open=True, cached=True, parameters=(
+        open=True, cached=True, committed=True, parameters=(
             _IRI, Parameter("merge", "1 = all names of the thing (sameAs), 0 = this IRI alone", choices=("0", "1")),
             Parameter("history", "1 = since when each page states it, and what before", choices=("0", "1")),
             Parameter("open", "show the neighbours of this neighbour too", many=True)),
         produces=(HTML, *entity.RDF_TYPES),
     ),
     Endpoint(path="/entity.svg", handler=entity.picture, summary="An entity's neighbourhood as a picture",
-             cached=True, parameters=(_IRI,), produces=("image/svg+xml",)),
+             cached=True, committed=True, parameters=(_IRI,), produces=("image/svg+xml",)),
     Endpoint(path="/page", handler=page.page_view, summary="A page: visits, changes, findings, links, why", twin=True,
              open=True, parameters=(_URL, Parameter("from", "compare this visit (Unix time or date)"),
                                     Parameter("to", "with this one"))),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +14,7 @@ import msgspec
 import pyoxigraph as ox
 import pytest
 
-from quadloom.errors import QuerySyntaxError, UsageError
+from quadloom.errors import QueryRefused, QuerySyntaxError, UsageError
 from quadloom.maintenance.bulk import BulkJob, Runner, TaskResult, in_processes
 from quadloom.maintenance.lake import sync as sync_module
 from quadloom.maintenance.lake.place import DirectoryLake, place_of, read_manifest
@@ -225,6 +227,48 @@ def test_a_lake_in_a_bucket(warehouse: Warehouse) -> None:
     assert ask(place, "SELECT count(*) FROM pages JOIN quads USING (page)").rows == [(len(rows),)]
     listed = {name for names in lake_files(place).values() for name in names}
     assert {name for name in place.names("") if name.endswith(".parquet")} == listed
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM read_text('{secret}')",
+        "SELECT * FROM read_csv('{secret}', header = false)",
+        "SELECT * FROM '{secret}'",
+        "SELECT * FROM glob('{secret}*')",
+        "SELECT * FROM read_text('http://127.0.0.1:9/')",
+        "COPY (SELECT 1) TO '{secret}'",
+        "EXPLAIN ANALYZE COPY (SELECT 1) TO '{file}'",
+        "COPY (SELECT 1 AS a) TO '{file}' (FORMAT parquet)",
+        "ATTACH '{secret}.db'",
+        "INSTALL httpfs",
+        "SET enable_external_access = true",
+        "SELECT 1; SELECT * FROM read_text('{secret}')",
+        "CREATE TABLE x AS SELECT 1",
+        "SELECT * FROM paths",
+    ],
+)
+def test_a_question_reads_the_tables_and_nothing_else(warehouse: Warehouse, tmp_path: Path, sql: str) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("secret")
+    sync(warehouse.stores, runner=in_this_process(warehouse))
+    place = lake_of(warehouse)
+    (file, *_) = (place.folder / name for name in lake_files(place)["quads"])
+    with pytest.raises((QueryRefused, QuerySyntaxError)) as refused:
+        ask(place, sql.format(secret=secret, file=file))
+    assert refused.value.hint
+    assert secret.read_text() == "secret" and sorted(tmp_path.glob("secret*")) == [secret]
+    assert ask(place, "EXPLAIN SELECT * FROM quads").rows
+    assert ask(place, "PIVOT pages ON site USING count(*)").rows
+    assert ask(place, "SELECT count(*) FROM quads").rows[0][0] > 0, "the lake is as it was"
+
+
+def test_the_command_says_nothing_but_the_answer(warehouse: Warehouse) -> None:
+    """A process of its own: the engine complained about objects that were left at its end."""
+    sync(warehouse.stores, runner=in_this_process(warehouse))
+    command = [sys.executable, "-m", "quadloom.cli", "-w", str(warehouse.path), "lake", "query", "SELECT 7"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (done.stdout.split(), done.stderr) == (["7"], "")
 
 
 def test_mistakes_have_a_sentence(warehouse: Warehouse, tmp_path: Path) -> None:

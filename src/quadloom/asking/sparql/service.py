@@ -25,6 +25,7 @@ from quadloom.asking.sparql.spread import Spread, spread
 from quadloom.asking.sparql.text_patterns import PatternHitCache, replace_text_patterns
 from quadloom.asking.sparql.worker import QueryEnd, QueryRequest
 from quadloom.errors import QueryError, QueryLimit, QueryRefused, StoreError
+from quadloom.process.threads import FairSlots
 from quadloom.settings import LimitSettings
 from quadloom.stores.protocols.text import TextIndex
 from quadloom.stores.quads.sparql_client import SparqlServer, SparqlServers
@@ -129,7 +130,7 @@ class QueryService:
         self._idle: list[QueryProcess] = []
         self._busy: set[QueryProcess] = set()
         self._running: Counter[str] = Counter()
-        self._slots = threading.BoundedSemaphore(processes)
+        self._slots = FairSlots(processes)
         self._lock = threading.Lock()
         self._closed = False
 

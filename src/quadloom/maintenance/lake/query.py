@@ -1,12 +1,18 @@
-"""SQL over a lake, by DuckDB: the tables are views of the files that the manifests list at this moment."""
+"""SQL over a lake, by DuckDB: the tables are views of the files that the manifests list at this moment.
+
+A question reads these tables and nothing else. DuckDB could also read and write any file of the account, list folders,
+open other databases, fetch URLs and download extensions; a question may come from a colleague or a program. Who wants
+all that starts a DuckDB with `views`.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
 
-from quadloom.errors import QuerySyntaxError, StoreError, UsageError
+from quadloom.errors import QueryRefused, QuerySyntaxError, StoreError, UsageError
 from quadloom.maintenance.lake.place import (
     TABLES,
     BucketLake,
@@ -17,6 +23,9 @@ from quadloom.maintenance.lake.place import (
 )
 from quadloom.maintenance.lake.tables import arrow, schema
 
+_EXPLAIN = re.compile(r"\s*EXPLAIN\s+(ANALYZE\s+)?", re.IGNORECASE)
+_ELSEWHERE = "for anything else, start DuckDB with the tables: `quadloom lake views > views.sql`"
+
 
 class LakeAnswer(msgspec.Struct, frozen=True):
     """Names of columns, and rows of values."""
@@ -26,16 +35,20 @@ class LakeAnswer(msgspec.Struct, frozen=True):
 
 
 def ask(place: DirectoryLake | BucketLake, sql: str, *, limit: int = 0) -> LakeAnswer:
-    """Answer one SQL statement over the tables `quads`, `pages`, `links` and `findings`. `limit`: most rows, 0 = all.
-    Raises `QuerySyntaxError` with DuckDB's own words."""
+    """Answer one SQL question over the tables `quads`, `pages`, `links` and `findings`. `limit`: most rows, 0 = all.
+    Raises `QuerySyntaxError` with DuckDB's own words, and `QueryRefused` for what is not a question to these tables."""
     duckdb = _duckdb()
     files = lake_files(place)
     with duckdb.connect() as connection:
         for table in TABLES:
             _define(connection, place, table, files[table])
+        _lock(connection, _paths(place, [name for names in files.values() for name in names]))
         try:
+            _check(duckdb, connection, sql)
             found = connection.execute(sql)
             rows = found.fetchmany(limit) if limit else found.fetchall()
+        except duckdb.PermissionException as error:
+            raise QueryRefused(f"not allowed: {error}", hint=_ELSEWHERE) from None
         except (duckdb.IOException, FileNotFoundError) as error:
             raise StoreError(
                 f"a file of the lake cannot be read: {error}", hint="was the lake synced meanwhile? Ask again"
@@ -45,6 +58,30 @@ def ask(place: DirectoryLake | BucketLake, sql: str, *, limit: int = 0) -> LakeA
                 str(error), line=0, column=0, hint=f"the tables are {', '.join(TABLES)}: docs/howto/lake.md"
             ) from None
         return LakeAnswer(tuple(column[0] for column in found.description or ()), rows)
+
+
+def _check(duckdb: Any, connection: Any, sql: str) -> None:
+    """Only questions: COPY could write to the files of the lake, which may be opened. Raises `QueryRefused`."""
+    kinds = duckdb.StatementType
+    statements = connection.extract_statements(sql)
+    if len(statements) == 1 and statements[0].type == kinds.EXPLAIN:
+        statements = connection.extract_statements(_EXPLAIN.sub("", sql))
+    # A PIVOT is several statements to DuckDB.
+    if len(statements) != 1 or statements[0].type not in (kinds.SELECT, kinds.MULTI):
+        raise QueryRefused("this is not one SELECT, SHOW, DESCRIBE or EXPLAIN", hint=_ELSEWHERE)
+
+
+def _lock(connection: Any, paths: list[str]) -> None:
+    """From now on the connection opens these files and no others."""
+    connection.execute("SET python_enable_replacements = false")
+    connection.execute(f"SET allowed_paths = [{_quoted(paths)}]")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+def _paths(place: DirectoryLake | BucketLake, files: list[str]) -> list[str]:
+    """The files as DuckDB opens them; none for a bucket, which Arrow reads."""
+    return [str(place.folder / name) for name in files] if isinstance(place, DirectoryLake) else []
 
 
 def lake_files(place: DirectoryLake | BucketLake) -> dict[str, list[str]]:
@@ -76,15 +113,17 @@ def _define(connection: Any, place: DirectoryLake | BucketLake, table: str, file
     if not files:
         connection.register(table, schema(table).empty_table())
     elif isinstance(place, DirectoryLake):
-        paths = [str(place.folder / name) for name in files]
-        connection.execute(f"CREATE VIEW {table} AS SELECT * FROM {_read_parquet(paths)}")
+        connection.execute(f"CREATE VIEW {table} AS SELECT * FROM {_read_parquet(_paths(place, files))}")
     else:
         connection.register(table, _bucket_dataset(place, table, files))
 
 
 def _read_parquet(files: list[str]) -> str:
-    listed = ", ".join("'" + name.replace("'", "''") + "'" for name in files)
-    return f"read_parquet([{listed}], hive_partitioning = false)"
+    return f"read_parquet([{_quoted(files)}], hive_partitioning = false)"
+
+
+def _quoted(names: list[str]) -> str:
+    return ", ".join("'" + name.replace("'", "''") + "'" for name in names)
 
 
 def _bucket_dataset(place: BucketLake, table: str, files: list[str]) -> Any:

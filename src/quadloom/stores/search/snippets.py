@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left
+from functools import lru_cache
 
 from quadloom.analysis.scripts import is_gram, normalised, readable
 from quadloom.stores.protocols.text import Highlights
@@ -77,7 +78,7 @@ def _places(text: str, marked: Highlights) -> list[tuple[int, int]]:
     if not (marked.words or marked.prefixes or marked.stems or marked.runs):
         return []
     # Offsets in the folded text are offsets in the text, and searching it costs a twentieth of folding each word.
-    folded = aligned(text)
+    folded = _aligned_text(text)
     found = _found(folded, marked)
     if _UNALIGNED in folded:
         found |= _unaligned(text, folded, marked)
@@ -102,6 +103,9 @@ def aligned(text: str) -> str:
         parts += (text[position : run.start()].lower(), run.group().translate(_FOLDED))
         position = run.end()
     return "".join((*parts, text[position:].lower()))
+
+
+_aligned_text = lru_cache(maxsize=1024)(aligned)  # excerpts, some 8 MB: pages are found again by other words
 
 
 def _unaligned(text: str, folded: str, marked: Highlights) -> set[tuple[int, int]]:

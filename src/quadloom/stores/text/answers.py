@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import tantivy
+from msgspec.structs import replace
 from tantivy import Query
 
 from quadloom.analysis.scripts import readable
@@ -32,14 +33,17 @@ _GATHERED_FACET_SIZE = 100  # asked of each of several indexes: the first 20 of 
 _MAX_NAMED = 100_000  # URLs kept, some 15 MB
 _MAX_ANSWERS = 256  # kept, some 3 MB
 _SHORT = 50  # hits of an answer that is kept
+_MAX_PAGE_BYTES = 8 << 20  # of stored pages that are kept
+_PAGE_BYTES = 600  # of one, besides its text
 
 
 class CommittedIndex:
-    """A searcher of one commit, with caches of its documents' URLs and of its last answers. Any thread may use it.
+    """A searcher of one commit, with caches of its documents, of their URLs and of its last answers. Any thread may use
+    it.
 
     `ql:matches` needs the URLs of a thousand hits and nothing else. Each costs 14 µs, because the whole document is
-    read; common words share most of their hits, so the second question finds them here. An address belongs to one
-    searcher: the next commit begins with an empty cache.
+    read; common words share most of their hits, so the second question finds them here. A search reads forty documents,
+    half of its cost. An address belongs to one searcher: the next commit begins with empty caches.
     """
 
     def __init__(self, index: tantivy.Index, mark: tuple[int, ...], weights: dict[str, float]) -> None:
@@ -49,6 +53,8 @@ class CommittedIndex:
         self.vocabulary = TantivyVocabulary(self.searcher, tuple(weights))
         self.mark = mark  # taken before the searcher, so a commit in between is noticed at the next question
         self._urls: dict[tuple[int, int], str] = {}
+        self._pages: dict[tuple[int, int], Hit] = {}
+        self._page_bytes = 0
         self._answers: dict[tuple[SearchRequest, Synonyms], SearchAnswer] = {}
 
     def known_answer(self, request: SearchRequest, synonyms: Synonyms) -> SearchAnswer | None:
@@ -70,6 +76,17 @@ class CommittedIndex:
                 self._urls[key] = url
         return Hit(id=url, score=float(score))
 
+    def page(self, address: tantivy.DocAddress) -> Hit:
+        """What is stored of a page: a hit with its whole excerpt, without score and snippet."""
+        key = (address.segment_ord, address.doc)
+        page = self._pages.get(key)
+        if page is None:
+            page = _stored_page(self.searcher.doc(address))
+            if self._page_bytes < _MAX_PAGE_BYTES:  # threads that count at once may pass it by a page each
+                self._page_bytes += _PAGE_BYTES + 2 * len(page.excerpt)
+                self._pages[key] = page
+        return page
+
 
 def answer(
     commits: Sequence[CommittedIndex],
@@ -85,7 +102,7 @@ def answer(
     marked = highlights_of(plan.last)
     found = search.page(plan) if request.limit > 0 else []
     if request.snippets:
-        hits = tuple(_hit(page, commits[page.place].searcher, marked, request) for page in found)
+        hits = tuple(_hit(page, commits[page.place], marked, request) for page in found)
     else:
         hits = tuple(commits[page.place].hit(page.score, page.address) for page in found)
     return SearchAnswer(
@@ -115,20 +132,27 @@ def words_of(vocabulary: IndexVocabulary, prefix: str, limit: int) -> list[tuple
     return [(readable(word), count) for word, count in found]
 
 
-def _hit(found: FoundPage, searcher: tantivy.Searcher, marked: Highlights, request: SearchRequest) -> Hit:
-    document = searcher.doc(found.address)
-    excerpt = excerpt_of(document)
+def _stored_page(document: tantivy.Document) -> Hit:
     return Hit(
         id=document.get_first("id") or "",
-        score=found.score,
+        score=0.0,
         title=title_of(document),
-        snippet="" if request.excerpts else snippet(excerpt, marked),
         types=tuple(document.get_all("types")),
         site=document.get_first("site") or "",
         language=document.get_first("language") or "",
         kind=document.get_first("kind") or "",
         fetched_at=document.get_first("fetched_at") or 0.0,
-        excerpt=excerpt if request.excerpts else "",
+        excerpt=excerpt_of(document),
+    )
+
+
+def _hit(found: FoundPage, committed: CommittedIndex, marked: Highlights, request: SearchRequest) -> Hit:
+    page = committed.page(found.address)
+    return replace(
+        page,
+        score=found.score,
+        snippet="" if request.excerpts else snippet(page.excerpt, marked),
+        excerpt=page.excerpt if request.excerpts else "",
         explanation=found.explanation,
         tier=found.tier,
     )

@@ -21,6 +21,7 @@ from quadloom.web.server.negotiation import prefers_html
 from quadloom.web.server.requests import ViewResponse, WebRequest
 from quadloom.web.server.state import SiteState
 from quadloom.web.view import filters, terms
+from quadloom.web.view.cards import card_line
 
 _TEMPLATES = Path(__file__).parents[1] / "templates"
 MENU = (
@@ -95,6 +96,7 @@ def _environment(site: SiteState) -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        auto_reload=False,  # no look at the files for each page
     )
     environment.globals.update(
         menu=MENU,
@@ -113,6 +115,7 @@ def _environment(site: SiteState) -> Environment:
         facet_link=filters.facet_link,
         type_link=filters.type_link,
         menu_links=filters.menu_links,
+        card_line=card_line,
     )
     environment.filters.update(
         short=shorten,

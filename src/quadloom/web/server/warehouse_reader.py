@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from quadloom.errors import QuadloomError, StoreError
 from quadloom.settings import Settings
@@ -31,9 +31,17 @@ _ATTEMPTS = 3
 Answer = TypeVar("Answer")
 
 
+class ViewDate(NamedTuple):
+    """What a view shows: everything up to the commit `mark`, and everything that was committed at `seen_at`."""
+
+    mark: bytes
+    seen_at: float
+
+
 class _View(threading.local):
     warehouse: Warehouse | None = None
     opened: float = 0.0
+    seen_at: float = 0.0  # when it showed everything that was committed
 
 
 class WarehouseReader:
@@ -51,8 +59,12 @@ class WarehouseReader:
     async def run(self, work: Callable[[Warehouse], Answer]) -> Answer:
         return await self._lane.run(lambda: self._read(work))
 
+    async def run_dated(self, work: Callable[[Warehouse, ViewDate], Answer]) -> Answer:
+        """The same for a function that needs the date of its view."""
+        return await self.run(lambda found: work(found, ViewDate(found.stores.opened_at, self._view.seen_at)))
+
     def ask(self, work: Callable[[Warehouse], Answer]) -> Answer:
-        """The same for a caller in a thread that may block."""
+        """The same as `run` for a caller in a thread that may block."""
         return self._lane.pool.submit(self._read, work).result()
 
     def warm(self) -> None:
@@ -82,7 +94,10 @@ class WarehouseReader:
 
     def _fresh(self) -> Warehouse:
         view, now = self._view, time.monotonic()
-        if view.warehouse is not None and (now - view.opened < STALE or view.warehouse.is_current()):
+        if view.warehouse is not None and now - view.opened < STALE:
+            return view.warehouse
+        if view.warehouse is not None and view.warehouse.is_current():
+            view.seen_at = now
             return view.warehouse
         must = view.warehouse is None or now - view.opened >= _OLDEST
         if not self._reopening.acquire(blocking=must):
@@ -91,7 +106,8 @@ class WarehouseReader:
         try:
             self._close_view()
             opened = time.monotonic()  # before: what is committed while it opens may be missing
-            view.warehouse, view.opened = Warehouse.read(self.path, settings=self.settings), opened
+            view.warehouse = Warehouse.read(self.path, settings=self.settings)
+            view.opened = view.seen_at = opened
         finally:
             self._reopening.release()
         return view.warehouse

@@ -187,7 +187,7 @@ class CrawlSession:
         self._topics: TopicRounds | None = None
         if phases == ALL_PHASES:
             access = _BackgroundAccess(self._crawl, self._scheduler, self._ingest.traps, stores, self.call)
-            if forever and stores.shards is None:  # a round of a topic asks hosts of any shard
+            if forever:
                 from quadloom.topical.watched import TopicRounds
 
                 self._topics = TopicRounds(stores, settings, access, notice=self._tell, clock=clock)

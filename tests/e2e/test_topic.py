@@ -36,9 +36,10 @@ KINDS = ("form", "post-form", "opensearch", "wordpress", "mediawiki", "discourse
 
 
 class TopicServer:
-    """The simulated web on one port, by Host header, and a SearXNG beside it. Remembers every request."""
+    """The simulated web on one port, by Host header, and a SearXNG beside it. Remembers every request. `apart`: each
+    site is a registered domain of its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, apart: bool = False) -> None:
         owner = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -59,6 +60,8 @@ class TopicServer:
         self.port = self._server.server_address[1]
         self.corpus = Corpus(5)
         plans = plan_sites(self.corpus, TOPIC, 1, "known", 20, port=self.port)
+        if apart:
+            plans = [plan._replace(host=plan.host.replace(".known", "-known")) for plan in plans]
         first: dict[str, SitePlan] = {}
         for plan in plans:
             first.setdefault(plan.search, plan)

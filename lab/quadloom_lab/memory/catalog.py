@@ -170,7 +170,7 @@ class MemoryCatalog:
     def lease_owners(self) -> list[str]:
         return sorted(set(self._leases.values()))
 
-    def get(self, name: str) -> bytes | None:
+    def get(self, name: str, *, lock: bool = False) -> bytes | None:
         return self._values.get(name)
 
     def put(self, name: str, value: bytes | None) -> None:

@@ -45,6 +45,9 @@ _BYTES_IN_FLIGHT = 24 << 20
 _WAIT = 0.05  # seconds to wait for a message when there is nothing else to do
 _BUSY_SECONDS = 1.0  # after a lease
 _LEASE_PAUSE = 0.01  # seconds between two leases; asked after every answer, the frontier had nothing 39 times of 40
+# Visits for which the fetch process has no connection yet, for each that it may open: it begins them while this thread
+# writes a batch, which takes as long as the database does.
+_AHEAD = 0.25
 _PULL_PAUSE = 0.1  # seconds between two looks for links that other processes have found
 _HOSTS_SENT = 100_000  # hosts whose robots.txt the fetch process is known to have
 
@@ -111,6 +114,7 @@ class Crawl:
         self._shares = phases != ALL_PHASES  # other processes may run the other phases
         self._pulled_at = 0.0
         self._waited_for = ""  # the store that was away at the last lease
+        self._most_sent = _most_sent(settings)
         self._fetch: FetchUnit | None = None
         if "fetch" in phases:
             self._fetch = fetch(
@@ -292,7 +296,7 @@ class Crawl:
         if time.monotonic() - self._asked_at < _LEASE_PAUSE:
             return False
         crawl = self._settings.crawl
-        room = min(crawl.in_flight - len(self._leased), self._settings.limits.connections - self._fetch.in_hand)
+        room = min(crawl.in_flight - len(self._leased), self._most_sent - self._fetch.in_hand)
         if crawl.max_pages:
             room = min(room, crawl.max_pages - self.meter.pages - len(self._leased))
         if room <= 0 or self._ingest.held_bytes > _BYTES_IN_FLIGHT or self._is_waiting():
@@ -414,6 +418,14 @@ class Crawl:
 def _cpu_seconds() -> float:
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime + usage.ru_stime
+
+
+def _most_sent(settings: Settings) -> int:
+    """Visits that the fetch process may have. None of them waits there for a connection if a host may have two at a
+    time: those two would follow each other too soon if the first one waited."""
+    connections = settings.limits.connections
+    several = settings.politeness.per_site > 1 or any(site.own or (site.per_site or 1) > 1 for site in settings.site)
+    return connections if several else math.ceil(connections * (1.0 + _AHEAD))
 
 
 def _held_by(quota: Quota | None) -> HeldBy:

@@ -125,7 +125,7 @@ class CrawlSession:
         self._inbox = Inbox()
         # The link matrix is derived, as the indexes are, and written by whoever writes them.
         self._ranker = (
-            page_ranker(stores, settings, notice=lambda text: self._notice("notice", text))
+            page_ranker(stores, settings, notice=lambda text: self.notice("notice", text))
             if "index" in phases
             else None
         )
@@ -325,10 +325,10 @@ class CrawlSession:
         return self._ingest.unfinished_shards()
 
     def _make_background(self, settings: Settings, *, forever: bool) -> None:
-        """What asks hosts beside the queue, in threads of their own. Their modules are many, and few crawls need them."""
+        """What asks hosts beside the queue, in threads of their own. Their modules are many, few crawls need them."""
         stores, clock = self._stores, self._clock
         access = _BackgroundAccess(self._crawl, self._scheduler, self._ingest.traps, stores, self._inbox)
-        if forever and stores.shards is None:  # a round of a topic asks hosts of any shard
+        if forever:
             from quadloom.topical.watched_topics import TopicRounds
 
             self._topics = TopicRounds(stores, settings, access, notice=self._tell, clock=clock)

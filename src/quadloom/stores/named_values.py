@@ -190,9 +190,9 @@ class NamedValues(_Codec[T]):
         assert prefix.endswith(":"), f"{prefix} is no prefix"
         super().__init__(prefix, type, upgrade)
 
-    def get(self, catalog: Catalog, key: str) -> T | None:
-        """None = there is none."""
-        stored = catalog.get(self.entry.name + key)
+    def get(self, catalog: Catalog, key: str, *, lock: bool = False) -> T | None:
+        """None = there is none. `lock`: no other process changes it before the end of the transaction."""
+        stored = catalog.get(self.entry.name + key, lock=lock)
         return None if stored is None else self.decode(stored)
 
     def put(self, catalog: Catalog, key: str, value: T | None) -> None:

@@ -12,7 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 from quadloom.model.link import Discovery
-from quadloom.stores.protocols.frontier import Frontier, HostRow
+from quadloom.stores.protocols.frontier import Frontier, HostRow, ScopeRules
+from quadloom.stores.protocols.state import Shards
+from quadloom.stores.shards import shard_of
 from quadloom.topical.polite_access import FetchedPage
 
 T = TypeVar("T")
@@ -49,7 +51,7 @@ class CrawlAccess(OwnerThread, Protocol):
 
 
 class RoundStopped(Exception):
-    """The crawl ends, and the round with it."""
+    """The round ends, because the crawl does, or waits for its database for longer than a call may take."""
 
 
 class BackgroundRequests:
@@ -90,8 +92,21 @@ class BackgroundRequests:
             raise RoundStopped
         try:
             return self._crawl.call(action)
-        except TimeoutError:  # the crawl has ended
+        except TimeoutError:
             raise RoundStopped from None
+
+
+class OwnHosts:
+    """A scope without the hosts of other workers: their clocks are not here. `shards`: None = there are no others."""
+
+    def __init__(self, scope: ScopeRules, shards: Shards | None) -> None:
+        self._scope = scope
+        self._shards = shards
+
+    def verdict(self, href: str, host: str, depth: int) -> str | None:
+        if self._shards is not None and shard_of(host) not in self._shards.owned - self._shards.draining:
+            return "the host of another worker"
+        return self._scope.verdict(href, host, depth)
 
 
 class OwnersFrontier:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from random import Random
 
 import msgspec
@@ -28,10 +29,9 @@ from quadloom.settings import Settings, length_of
 from quadloom.stores.named_values import NamedValues
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import HostRow, ScopeRules
-from quadloom.stores.shards import shard_of
 from quadloom.stores.stores import Stores
 from quadloom.topical.access import RequestSequence
-from quadloom.topical.background import BackgroundRequests, CrawlAccess, OwnersFrontier, RoundStopped
+from quadloom.topical.background import BackgroundRequests, CrawlAccess, OwnersFrontier, OwnHosts, RoundStopped
 from quadloom.topical.crawl import run_strategy
 from quadloom.topical.polite_access import PoliteAccess
 from quadloom.topical.relevance import Topic
@@ -191,14 +191,12 @@ class SiteSearches:
 
     def _run(self) -> None:
         pause = _PAUSE
-        try:
-            while not self._background.wait(pause):
+        while not self._background.wait(pause):
+            with suppress(RoundStopped):  # it goes on if the crawl does
                 host = self._background.call(self._begin)
                 pause = self._rest if host is None else _PAUSE
                 if host is not None:
                     self._attempt(host.host)
-        except RoundStopped:
-            return
 
     def _begin(self) -> HostRow | None:
         """Choose the next host, in the thread that owns the stores: from then on `pending` is true."""
@@ -250,7 +248,7 @@ class SiteSearches:
         access = PoliteAccess(
             self._settings,
             OwnersFrontier(self._stores.frontier, self._background),
-            _OwnHosts(self._scope(), self._stores),
+            OwnHosts(self._scope(), self._stores.shards),
             lambda _fetched: None,
             throttle=self._background.throttle if self._throttled else lambda: None,
             clock=self._clock,
@@ -278,19 +276,6 @@ class SiteSearches:
         """Queue what is unknown; returns how many."""
         found = [_discovery(href) for url in urls if (href := resolve(url)) is not None]
         return self._background.call(lambda: self._stores.frontier.add(self._admit(found), self._clock()).new)
-
-
-class _OwnHosts:
-    """The scope without hosts of other workers: their clocks are not here."""
-
-    def __init__(self, scope: ScopeRules, stores: Stores) -> None:
-        self._scope = scope
-        self._shards = stores.shards
-
-    def verdict(self, href: str, host: str, depth: int) -> str | None:
-        if self._shards is not None and shard_of(host) not in self._shards.owned - self._shards.draining:
-            return "the host of another worker"
-        return self._scope.verdict(href, host, depth)
 
 
 def _read_site(catalog: Catalog, host: str, not_before: float) -> tuple[list[str], str, SearchChannel | None]:

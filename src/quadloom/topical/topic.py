@@ -193,16 +193,24 @@ def topic_name(topic: Topic) -> str:
     return re.sub(r"[^\w]+", "-", topic.narrow.lower()).strip("-") or "topic"
 
 
-def remember_crawl(catalog: Catalog, topic: Topic, report: TopicReport, now: float) -> None:
-    """How the topic's last crawl went, as JSON for people: the web's page of topics shows it."""
+def remember_crawl(
+    catalog: Catalog, topic: Topic, report: TopicReport, now: float, *, since: float | None = None
+) -> None:
+    """How the topic's last crawl went, as JSON for people: the web's page of topics shows it. `since`: what was stored
+    after that is the part of another worker, and is added."""
     name, graph = topic_name(topic), topic_graph(topic)
+    other = TOPICS.get(catalog, name) if since is not None else None
+    if other is None or since is None or other.finished_at < since:
+        other = TopicCrawl()
+    documents = report.documents + other.documents
+    relevant = report.harvest * report.documents + other.harvest * other.documents
     crawl = TopicCrawl(
         name=name,
         broad=topic.broad,
         narrow=topic.narrow,
-        requests=report.requests,
-        documents=report.documents,
-        harvest=report.harvest,
+        requests=report.requests + other.requests,
+        documents=documents,
+        harvest=round(relevant / documents, 4) if documents else 0.0,
         finished_at=round(now),
         graph=graph,
     )

@@ -7,25 +7,33 @@ itself may read.
 
 Rounds run in a thread of their own. All that they read and write goes through the thread that owns the stores, by
 `CrawlAccess`; so politeness is that of the whole crawl, and pages take the same way as those of the queue.
+
+On a shared database each worker asks the sites of its own shards, with their part of the budget, and `shard_times` says
+which shards are done. The transaction that writes it is refused if one of the worker's shards belongs to another by
+then, so what a dead or paused worker left is still due, and the next owner of the shard asks.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from math import ceil
 from random import Random
+from typing import NamedTuple
 
 import msgspec
 
+from quadloom.errors import ShardsLost, StoreUnavailable
 from quadloom.model.url import fingerprint
 from quadloom.process.clock import unix_time
 from quadloom.process.threads import start
 from quadloom.settings import Settings, length_of
 from quadloom.stores.named_values import NamedValues
 from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.shards import shard_of
 from quadloom.stores.stores import Stores
-from quadloom.topical.background import BackgroundRequests, CrawlAccess, OwnersFrontier, RoundStopped
-from quadloom.topical.crawl import run_strategy
+from quadloom.topical.background import BackgroundRequests, CrawlAccess, OwnersFrontier, OwnHosts, RoundStopped
+from quadloom.topical.crawl import TopicReport, run_strategy
 from quadloom.topical.polite_access import FetchedPage, PoliteAccess
 from quadloom.topical.relevance import Topic
 from quadloom.topical.run import TopicalRun
@@ -34,6 +42,7 @@ from quadloom.topical.sites import SeedSite
 from quadloom.topical.strategies.adaptive import Adaptive
 from quadloom.topical.topic import (
     TopicScope,
+    begin_until,
     known_channels,
     remember_channels,
     remember_crawl,
@@ -43,6 +52,7 @@ from quadloom.topical.topic import (
 
 _WIDTH = 16  # hosts that are asked at a time
 _PAUSE = 1.0  # seconds between two looks for a topic that is due
+_AFTER_TROUBLE = 10.0  # seconds before a round is tried again whose shards were lost or whose stores were away
 _MOST_SITES = 2000
 _MOST_EXAMPLES = 200
 _EXAMPLE_CHARACTERS = 4000
@@ -60,10 +70,44 @@ class WatchedTopic(msgspec.Struct, frozen=True, kw_only=True):
     next_at: float = 0.0
     rounds: int = 0
     terms: tuple[QueryTerm, ...] = ()  # those of the last round
+    shard_times: dict[int, float] = {}  # many workers: when a shard's sites are asked next, if not at `next_at`
 
     @property
     def name(self) -> str:
         return topic_name(self.topic)
+
+    def due(self, now: float, shards: Collection[int] | None) -> DueRound | None:
+        """What a worker that owns these shards has to ask now. None as `shards`: it owns all sites."""
+        if shards is None:
+            return DueRound(self, self.sites, self.budget) if self.next_at <= now else None
+        times, next_at = self.shard_times, self.next_at
+        sites = tuple(
+            site for site in self.sites if (shard := shard_of(site.host)) in shards and times.get(shard, next_at) <= now
+        )
+        return DueRound(self, sites, ceil(self.budget * len(sites) / len(self.sites))) if sites else None
+
+    def served(self, done: DueRound, now: float, shards: Collection[int] | None) -> WatchedTopic:
+        """After a round, at the end of which its worker owns these shards. A round of all workers is over when every
+        site was asked."""
+        again = now + self.every
+        if shards is None:
+            return msgspec.structs.replace(self, next_at=again, rounds=self.rounds + 1)
+        everywhere = {shard_of(site.host) for site in self.sites}
+        asked = {shard_of(site.host) for site in done.sites} & everywhere & set(shards)
+        times = {**self.shard_times, **dict.fromkeys(asked, again)}
+        if any(times.get(shard, 0.0) <= self.next_at for shard in everywhere):
+            return msgspec.structs.replace(self, shard_times=times)
+        return msgspec.structs.replace(
+            self, shard_times=times, next_at=min(times[shard] for shard in everywhere), rounds=self.rounds + 1
+        )
+
+
+class DueRound(NamedTuple):
+    """Sites of a topic that are to be asked now, with their part of its budget."""
+
+    watched: WatchedTopic
+    sites: tuple[SeedSite, ...]
+    budget: int
 
 
 WATCHED = NamedValues("watched-topic:", WatchedTopic)
@@ -131,60 +175,72 @@ class TopicRounds:
             self._thread.join(timeout=60.0)
 
     def _run(self) -> None:
-        while not self._background.wait(_PAUSE):
-            due = self._due()
-            if due is not None:
-                try:
+        pause = _PAUSE
+        while not self._background.wait(pause):
+            pause = _PAUSE
+            try:
+                due = self._due()
+                if due is not None:
                     self._round(due)
-                except RoundStopped:
-                    return
+            except RoundStopped:
+                continue  # it goes on if the crawl does
+            except (ShardsLost, StoreUnavailable):
+                pause = _AFTER_TROUBLE  # what was not served is still due, here or at the next owner of the shard
 
-    def _due(self) -> WatchedTopic | None:
+    def _shards(self) -> frozenset[int] | None:
+        shards = self._stores.shards
+        return None if shards is None else shards.owned - shards.draining
+
+    def _due(self) -> DueRound | None:
         look = self._stores.state.with_read_connection
         watched = look(lambda catalog: [topic for _, topic in WATCHED.items(catalog)])
-        now = self._clock()
-        return min((one for one in watched if one.next_at <= now), key=lambda one: one.next_at, default=None)
+        now, shards = self._clock(), self._shards()
+        rounds = (due for one in watched if (due := one.due(now, shards)) is not None)
+        return min(rounds, key=lambda due: due.watched.next_at, default=None)
 
-    def _round(self, watched: WatchedTopic) -> None:
-        settings, look = self._settings, self._stores.state.with_read_connection
-        run = TopicalRun(watched.topic, watched.budget, per_site=settings.topic.per_site)
+    def _round(self, due: DueRound) -> None:
+        settings, look, topic = self._settings, self._stores.state.with_read_connection, due.watched.topic
+        run = TopicalRun(topic, due.budget, per_site=settings.topic.per_site)
         not_before = self._clock() - length_of("topic.channel_ttl", settings.topic.channel_ttl)
-        channels = look(lambda catalog: known_channels(catalog, watched.sites, not_before))
+        channels = look(lambda catalog: known_channels(catalog, due.sites, not_before))
         random = Random()
         strategy = Adaptive(
-            run, watched.sites, random, self._clock(), channels, terms=watched.terms, is_known=self._is_known
+            run, due.sites, random, self._clock(), channels, terms=due.watched.terms, is_known=self._is_known
         )
         access = PoliteAccess(
             settings,
             OwnersFrontier(self._stores.frontier, self._background),
-            TopicScope(settings, watched.sites),
+            OwnHosts(TopicScope(settings, due.sites), self._stores.shards),
             self._take,
             throttle=self._background.throttle,
             clock=self._clock,
             random=random,
+            begin_until=begin_until(self._stores),
         )
         try:
             report = run_strategy(strategy, run, access, width=_WIDTH)
         finally:
             access.close()
-        terms = tuple(strategy.terms.ranked(_TERMS)) or watched.terms
-        now = self._clock()
-        served = msgspec.structs.replace(watched, next_at=now + watched.every, rounds=watched.rounds + 1, terms=terms)
+        self._background.call(lambda: self._finish(due, strategy, report))
+        self._notice(
+            f"topic {due.watched.name}: {report.relevant} new relevant pages of {report.documents} in"
+            f" {report.requests} requests"
+        )
 
-        def finish() -> None:
-            catalog = self._stores.catalog
-            if WATCHED.get(catalog, watched.name) is None:
+    def _finish(self, due: DueRound, strategy: Adaptive, report: TopicReport) -> None:
+        """In the thread that owns the stores. Other workers may finish their sites at the same time, so all is read
+        and written under the lock of the topic's value."""
+        catalog, now = self._stores.catalog, self._clock()
+        with catalog.transaction():
+            watched = WATCHED.get(catalog, due.watched.name, lock=True)
+            if watched is None:
                 return  # forgotten meanwhile
             remember_channels(catalog, [site.channel for site in strategy.sites.values() if site.channel])
-            state_scores(self._stores.quads, watched.topic, run)
-            remember_crawl(catalog, watched.topic, report, now)
-            watch(catalog, served)
-
-        self._background.call(finish)
-        self._notice(
-            f"topic {watched.name}: {report.relevant} new relevant pages of {report.documents} in {report.requests}"
-            " requests"
-        )
+            state_scores(self._stores.quads, watched.topic, strategy.run)
+            since = watched.next_at if self._stores.shards is not None else None
+            remember_crawl(catalog, watched.topic, report, now, since=since)
+            terms = tuple(strategy.terms.ranked(_TERMS)) or watched.terms
+            watch(catalog, msgspec.structs.replace(watched.served(due, now, self._shards()), terms=terms))
 
     def _is_known(self, keys: Sequence[str]) -> set[str]:
         found = self._stores.state.with_read_connection(

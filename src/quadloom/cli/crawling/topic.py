@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -18,10 +19,13 @@ from rich.text import Text
 from quadloom.cli.crawling.crawl import require_contact, urls_from_file
 from quadloom.cli.progress import bar, duration, rate
 from quadloom.cli.session import Session, session
+from quadloom.cluster.steering import ClusterReader, Steering, is_cluster
+from quadloom.cluster.view import cluster_view
 from quadloom.crawl.control import ask
-from quadloom.errors import FetchError, NothingFound, UsageError
+from quadloom.errors import FetchError, NothingFound, StoreError, StoreUnavailable, UsageError
 from quadloom.fetching.http.documents import DocumentFetcher
 from quadloom.model.url import Url, resolve
+from quadloom.model.wire import Value
 from quadloom.settings import length_of
 from quadloom.settings.loading import secret
 from quadloom.topical.access import SiteResponse
@@ -103,7 +107,7 @@ def collect(
     delay
         least seconds between two requests to one host
     every
-        look for new pages on the topic again so often, such as 7d; `crawl --forever` does it
+        look for new pages on the topic again so often, such as 7d; `crawl --forever` or `worker --forever` does it
     """
     s = session()
     pause = length_of("--every", every) if every else 0.0
@@ -123,7 +127,7 @@ def collect(
         raise UsageError("no words given", hint='quadloom topic "Travel" "paris", or words = […] below [topic]')
     if not s.settings.topic.use_site_search and (strategy or s.settings.topic.strategy) in ("adaptive", "liu-agah"):
         strategy = "best-first"  # the best strategy that only follows links
-    running = pause and ask(s.warehouse, "status") is not None
+    running = pause and _is_crawled(s)
     with (Warehouse.read if running else Warehouse.open)(s.warehouse, settings=s.settings) as warehouse:
         sites = _sites(s, warehouse, broad, seeds)
         if not running:
@@ -151,11 +155,34 @@ def collect(
 
 
 def _hand_over(s: Session, wanted: Topic, sites: list[SeedSite], pause: float) -> int:
-    """A crawl is running: it watches the topic from now on, and begins at once."""
+    """A crawl is running, or workers are: they watch the topic from now on, and begin at once."""
     watched = WatchedTopic(topic=wanted, sites=tuple(sites), every=pause, budget=s.settings.topic.budget)
-    name = ask(s.warehouse, "watch-topic", **msgspec.to_builtins(watched))
+    name = _ask(s, "watch-topic", msgspec.to_builtins(watched))
+    if name is None:
+        raise UsageError("the crawl has just ended", hint="run the same command again: it collects the pages itself")
     s.say(f"the running crawl watches the topic {name}; the page /topics shows what it finds")
     return 0
+
+
+def _is_crawled(s: Session) -> bool:
+    """Whether somebody else reads pages for this warehouse, here or as a worker elsewhere."""
+    if not is_cluster(s.settings):
+        return ask(s.warehouse, "status") is not None
+    try:
+        with closing(ClusterReader(s.settings)) as reader:
+            return any("fetch" in worker.phases for worker in cluster_view(reader.workers()).alive)
+    except StoreUnavailable:
+        raise
+    except StoreError:
+        return False  # there is no warehouse yet
+
+
+def _ask(s: Session, verb: str, arguments: dict[str, Value]) -> Value | None:
+    """What the crawl here answers, or one worker for all; None = there is none."""
+    if not is_cluster(s.settings):
+        return ask(s.warehouse, verb, **arguments)
+    with Steering(s.settings) as steering:
+        return steering.ask_one(verb, arguments)
 
 
 @topic.command(name="list")
@@ -185,7 +212,7 @@ def remove(name: str) -> None:
         as `topic list` prints it
     """
     s = session()
-    done = ask(s.warehouse, "forget-topic", name=name)
+    done = _ask(s, "forget-topic", {"name": name})
     if done is None:
         with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
             done = forget(warehouse.stores.catalog, name)

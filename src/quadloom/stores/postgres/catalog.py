@@ -273,8 +273,9 @@ class PostgresCatalog:
     def lease_owners(self) -> list[str]:
         return [row[0] for row in self._database.execute("SELECT DISTINCT owner FROM page_lease")]
 
-    def get(self, name: str) -> bytes | None:
-        rows = self._database.execute("SELECT data FROM value WHERE name=%s", (self._own(name),))
+    def get(self, name: str, *, lock: bool = False) -> bytes | None:
+        ending = " FOR UPDATE" if lock else ""
+        rows = self._database.execute(f"SELECT data FROM value WHERE name=%s{ending}", (self._own(name),))
         return rows[0][0] if rows else None
 
     def put(self, name: str, value: bytes | None) -> None:

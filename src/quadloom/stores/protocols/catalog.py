@@ -149,8 +149,9 @@ class Catalog(Protocol):
         """All owners of leases. Whoever finds that one of them has died ends its leases."""
         ...
 
-    def get(self, name: str) -> bytes | None:
-        """A named value, None = there is none. Only `quadloom.stores.named_values` calls this: it knows all names."""
+    def get(self, name: str, *, lock: bool = False) -> bytes | None:
+        """A named value, None = there is none. Only `quadloom.stores.named_values` calls this: it knows all names.
+        `lock`: no other process changes it before the end of the transaction."""
         ...
 
     def put(self, name: str, value: bytes | None) -> None:

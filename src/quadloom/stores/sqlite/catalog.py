@@ -224,7 +224,7 @@ class SqliteCatalog:
     def lease_owners(self) -> list[str]:
         return [row[0] for row in self._database.execute("SELECT DISTINCT owner FROM page_lease")]
 
-    def get(self, name: str) -> bytes | None:
+    def get(self, name: str, *, lock: bool = False) -> bytes | None:
         row = self._database.execute("SELECT data FROM value WHERE name=?", (name,)).fetchone()
         return row[0] if row else None
 

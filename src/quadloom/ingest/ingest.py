@@ -399,13 +399,12 @@ class Ingest:
             self._reindexing.hand_out(pool, room)
 
     def _is_due(self) -> bool:
-        """A full batch, by pages or bytes, or anything after `crawl.batch_seconds`; acknowledgements count too. Pages
-        that wait hold places of `crawl.in_flight`, so a batch is full if it has a quarter of these."""
+        """A full batch, by pages or bytes, or anything after `crawl.batch_seconds`; acknowledgements count too."""
         crawl = self._settings.crawl
-        if self._finished_bytes >= _BATCH_BYTES or len(self._finished) >= min(crawl.batch, -(-crawl.in_flight // 4)):
-            return True
+        full = min(crawl.batch, -(-crawl.in_flight // 4))  # pages that wait hold places of `in_flight`
+        is_full = len(self._finished) >= full or self._finished_bytes >= _BATCH_BYTES
         is_late = time.monotonic() - self._settled_at >= crawl.batch_seconds
-        return is_late and (bool(self._finished) or self._writer.has_more)
+        return is_full or (is_late and (bool(self._finished) or self._writer.has_more))
 
     def _settle_finished(self) -> list[Settlement]:
         batch = self._take_finished()

@@ -15,7 +15,6 @@ from pathlib import Path
 import msgspec
 import psycopg
 import pytest
-from quadloom.topical.watched import WatchedTopic
 
 from e2e.test_topic import TOPIC, TopicServer, check_politeness
 from faults.crawling import command, kill_group
@@ -23,6 +22,7 @@ from postgres_server import postgres
 from quadloom.model.wire import decode
 from quadloom.stores.shards import SHARDS, shard_of
 from quadloom.topical.topic import TopicCrawl
+from quadloom.topical.watched_topics import WatchedTopic
 from servers import sparql_server
 
 pytestmark = pytest.mark.cluster

@@ -35,7 +35,8 @@ HOSTS, PAGES = 30, 40  # pages of each host
 BANDWIDTH = 30.0
 SAMPLE_SECONDS = 2.0
 KILL_SECONDS = 30.0  # between two kills of a child process
-# Seen in eleven minutes: .06 (135 to 137 MB). Caches of the quad store made it 2.9 before they were given back.
+# Seen in half an hour: .93, before rankings had a process of their own. Caches of the quad store made it 2.9 before they
+# were given back.
 MOST_MB_PER_MINUTE = 1.0
 
 
@@ -210,6 +211,6 @@ def test_half_an_hour_of_faults(tmp_path: Path) -> None:
     assert kills >= 60 * MINUTES / KILL_SECONDS / 2
     if MINUTES >= 15:
         assert figures["owner"] < MOST_MB_PER_MINUTE and figures["all"] < MOST_MB_PER_MINUTE, figures
-    assert abs(figures["files"]) < 0.5 and abs(figures["threads"]) < 0.5, figures
+    assert figures["files"] < 0.5 and figures["threads"] < 0.5, figures
     verified = finish(tmp_path / "w", config, "verify", "--json")
     assert verified["ok"], verified

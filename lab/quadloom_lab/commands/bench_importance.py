@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
-from cyclopts import Parameter
+from typing import Literal
 
 from quadloom.cli.session import session
 from quadloom.errors import UsageError
@@ -18,7 +16,7 @@ def importance(
     pages: int = 2_000_000,
     links: int = 10,
     engine: Literal["auto", "scipy"] = "auto",
-    limited: Annotated[bool, Parameter(negative="")] = False,
+    limited: bool = False,
 ) -> None:
     """Time importance on random links against scipy's sparse product in the same run; 20 million pages need 5 GB.
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 import msgspec
-from cyclopts import Parameter
 
 from quadloom.cli.session import session
 from quadloom_lab.topical.evaluation import BUDGET, RECALL, Interval, recall_chart
@@ -21,7 +20,7 @@ def topical(
     sites: int = 60,
     templates: Literal["held-out", "foreign", "known"] = "held-out",
     plot: Path | None = None,
-    curves: Annotated[bool, Parameter(negative="")] = False,
+    curves: bool = False,
 ) -> None:
     """Compare topical strategies on webs where the relevant pages are known; every request counts.
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
 import msgspec
-from cyclopts import Parameter
 
 from quadloom.cli.session import session
 from quadloom.errors import UsageError
@@ -16,9 +14,9 @@ from quadloom_lab.scheduling.first_reads import MARKS, compare, graph_of_folder,
 from quadloom_lab.scheduling.simulated_web import Process, WebShape
 from quadloom_lab.scheduling.simulator import Estimator, SimulatedPolicy, SimulationPlan, run
 
-Processes = Annotated[list[Process] | None, Parameter(negative="")]
-Policies = Annotated[list[SimulatedPolicy] | None, Parameter(negative="")]
-Estimators = Annotated[list[Estimator] | None, Parameter(negative="")]
+Processes = list[Process] | None
+Policies = list[SimulatedPolicy] | None
+Estimators = list[Estimator] | None
 _SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, TypedDict
+from typing import Annotated
 
-from cyclopts import App, Group, Parameter
+from cyclopts import App, CycloptsError, Group, Parameter, UnknownCommandError
 
 from quadloom import __version__
-from quadloom.cli.main import SUMMARY, groups
+from quadloom.cli.main import COMMANDS, SUMMARY, groups
 from quadloom.cli.overview import OPTIONS
+from quadloom.cli.plain import plain_options
 from quadloom.cli.session import Session, begin
+from quadloom.errors import UsageError
 
 
 def _default(value: object) -> str | None:
@@ -25,17 +27,15 @@ _app = App(
     name="quadloom",
     help=SUMMARY,
     version=__version__,
-    # No --empty-site: leaving out --site means the same.
-    default_parameter=Parameter(negative_iterable=(), show_default=_default),
+    # Neither --no-watch nor --empty-site: leaving out --watch or --site means the same.
+    default_parameter=Parameter(negative_bool=(), negative_iterable=(), show_default=_default),
 )
 _OPTIONS = Group(OPTIONS, sort_key=len(groups))
 _EVERYWHERE = Parameter(group=_OPTIONS)
 _app["--help"].group = _app["--version"].group = _OPTIONS
 _groups = {title: Group(title, sort_key=place) for place, title in enumerate(groups)}
 _added: set[str] = set()
-_SWITCHES = {"--json": "json", "--quiet": "quiet", "--verbose": "verbose"}
-_WITH_PATH = {"--warehouse": "warehouse", "-w": "warehouse", "--config": "config"}
-_LEFT = ("--", "--help", "-h", "--version", "--color", "--no-color")  # to Cyclopts
+_OF_THE_LAB = ("bench", "simulate")
 
 
 def application() -> App:
@@ -49,47 +49,42 @@ def application() -> App:
 
 
 def run_command(arguments: Sequence[str]) -> int | None:
-    """Run a command; raises what Cyclopts and the command raise.
+    """Run a command; raises what the command raises, and `UsageError` for arguments that it does not have.
 
     Cyclopts reads the options of every command by calling `launch`, which takes it .02 s. As most people write them
-    they are read here, with the same result, and the command starts at once."""
+    they are read in `quadloom.cli.plain`, with the same result, and the command starts at once."""
     application()
     plain = plain_options(arguments)
-    if plain is None:
-        code = _app.meta(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
-        return code if isinstance(code, int) else None
-    options, rest = plain
-    return launch(*rest, **options)
+    try:
+        if plain is None:
+            code = _app.meta(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
+            return code if isinstance(code, int) else None
+        options, rest = plain
+        return launch(*rest, **options)
+    except UnknownCommandError as error:
+        raise _unknown(arguments, next(iter(error.unused_tokens or arguments), "")) from None
+    except CycloptsError as error:
+        hint = f"to see its arguments: `quadloom {_command(arguments)}--help`"
+        raise UsageError(str(error).strip(), hint=hint) from None
 
 
-class EveryOption(TypedDict, total=False):
-    """The options of every command that were given."""
+def _unknown(arguments: Sequence[str], word: str) -> UsageError:
+    if word in _OF_THE_LAB:
+        message = f"`quadloom {word}` is part of the lab, which is not installed"
+        return UsageError(message, hint="in a checkout of Quadloom: `pip install -e lab`")
+    group = _command(arguments).strip()
+    if group in COMMANDS and word != group:  # `config set`: a word of a group of commands
+        hint = f"to list its commands: `quadloom {group} --help`"
+        return UsageError(f"`quadloom {group}` has no command {word!r}", hint=hint)
+    import difflib
 
-    warehouse: Path
-    config: Path
-    json: bool
-    quiet: bool
-    verbose: bool
+    near = difflib.get_close_matches(word, COMMANDS, n=1)
+    hint = f"did you mean `quadloom {near[0]}`?" if near else "to list the commands: `quadloom --help`"
+    return UsageError(f"there is no command {word!r}", hint=hint)
 
 
-def plain_options(arguments: Sequence[str]) -> tuple[EveryOption, list[str]] | None:
-    """The options of every command, and all other words; None if one is not written in the plain way, or is wrong."""
-    options: EveryOption = {}
-    rest: list[str] = []
-    words = iter(arguments)
-    for word in words:
-        if word in _SWITCHES:
-            options[_SWITCHES[word]] = True  # type: ignore[literal-required]
-        elif word in _WITH_PATH and _WITH_PATH[word] not in options:
-            value = next(words, "")
-            if not value or value.startswith("-"):
-                return None
-            options[_WITH_PATH[word]] = Path(value)  # type: ignore[literal-required]
-        elif word in _LEFT or word.startswith((*_SWITCHES, *_WITH_PATH)):
-            return None
-        else:
-            rest.append(word)
-    return options, rest
+def _command(arguments: Sequence[str]) -> str:
+    return next((f"{word} " for word in arguments if word in COMMANDS), "")
 
 
 @_app.meta.default
@@ -97,10 +92,10 @@ def launch(
     *tokens: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
     warehouse: Annotated[Path | None, _EVERYWHERE, Parameter(name=["--warehouse", "-w"])] = None,
     config: Annotated[Path | None, _EVERYWHERE] = None,
-    json: Annotated[bool, _EVERYWHERE, Parameter(negative="")] = False,
-    quiet: Annotated[bool, _EVERYWHERE, Parameter(negative="")] = False,
-    verbose: Annotated[bool, _EVERYWHERE, Parameter(negative="")] = False,
-    color: Annotated[bool, _EVERYWHERE] = True,
+    json: Annotated[bool, _EVERYWHERE] = False,
+    quiet: Annotated[bool, _EVERYWHERE] = False,
+    verbose: Annotated[bool, _EVERYWHERE] = False,
+    color: Annotated[bool, _EVERYWHERE, Parameter(negative="--no-color")] = True,
 ) -> int | None:
     """Options of every command.
 

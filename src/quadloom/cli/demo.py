@@ -9,10 +9,8 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
 
 import msgspec
-from cyclopts import Parameter
 
 from quadloom.asking.audit.across_pages import audited_pages
 from quadloom.asking.audit.report import DefectGroup, audit
@@ -45,9 +43,9 @@ hosts = { "*.example" = "127.0.0.1" }
 
 def demo(
     *,
-    offline: Annotated[bool, Parameter(negative="")] = True,
-    keep: Annotated[bool, Parameter(negative="")] = False,
-    sites: Annotated[bool, Parameter(negative="")] = False,
+    offline: bool = True,
+    keep: bool = False,
+    sites: bool = False,
 ) -> None:
     """Crawl six small sites that come with Quadloom, then answer three questions about them.
 

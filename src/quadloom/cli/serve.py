@@ -13,10 +13,8 @@ import threading
 import time
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
 
 import uvicorn
-from cyclopts import Parameter
 
 from quadloom.cli.session import Session, session
 from quadloom.errors import SettingsError, StoreError, UsageError
@@ -38,9 +36,9 @@ def serve(
     *urls: str,
     port: int | None = None,
     host: str | None = None,
-    crawl: Annotated[bool, Parameter(negative="")] = False,
-    control: Annotated[bool, Parameter(negative="")] = False,
-    new_token: Annotated[bool, Parameter(negative="")] = False,
+    crawl: bool = False,
+    control: bool = False,
+    new_token: bool = False,
 ) -> int:
     """Serve search, SPARQL, entity pages and the live monitor of the warehouse. Reads only, unless --crawl or --control
     is given.

@@ -189,19 +189,10 @@ def host_matches(host: str, glob: str) -> bool:
 
 
 def _read() -> frozenset[str]:
-    """All rules, those beyond ASCII in both spellings. The list is in lower case and in normal form C, so that the bare
-    Punycode of a label is its IDNA form. Comments stay among them: they begin with a slash, as no host name does."""
-    with open(PSLFILE, encoding="utf-8") as file:
-        lines = file.read().split("\n")
-    foreign = [line for line in lines if not line.isascii() and not line.startswith("/")]
-    return frozenset([*lines, *(".".join(map(_encoded, rule.split("."))) for rule in foreign)])
-
-
-def _encoded(label: str) -> str:
-    if label.isascii():
-        return label
-    mark = "!" if label.startswith("!") else ""
-    return f"{mark}xn--{label.removeprefix('!').encode('punycode').decode()}"
+    """All rules as they are written, those beyond ASCII in their own script. Comments stay among them: they begin with
+    a slash, as no host name does."""
+    with open(PSLFILE, "rb") as file:
+        return frozenset(file.read().decode().split("\n"))
 
 
 _RULES = _read()
@@ -212,16 +203,26 @@ def registered_domain(name: str) -> str | None:
     """The public suffix of a host name and one label more, in lower case; None if there is no such label.
 
     The list comes with the package `publicsuffixlist`, whose own reader sends ten thousand rules through IDNA one by
-    one: 60 to 90 ms of CPU in every process that starts, and a crawl starts three. Here the file is split as a whole
-    and only the few rules beyond ASCII are encoded; a test compares the answers with those of the package.
+    one: 60 to 90 ms of CPU. Here the file is split as a whole, and not the rules are encoded but the few names decoded
+    that have such labels; a test compares the answers with those of the package.
 
     An unknown last label is a suffix. A rule `*.kobe.jp` makes `kobe.jp` a suffix too, as the list's own tests have it.
     """
     labels = name.removesuffix(".").lower().split(".")
     if "" in labels:
         return None
-    public = _public_labels(labels)
+    public = _public_labels([_in_its_script(label) for label in labels] if "xn--" in name.lower() else labels)
     return ".".join(labels[-public - 1 :]) if public < len(labels) else None
+
+
+def _in_its_script(label: str) -> str:
+    """The list is in lower case and in normal form C, so that a label's bare Punycode is its IDNA form."""
+    if not label.startswith("xn--"):
+        return label
+    try:
+        return label.removeprefix("xn--").encode("ascii").decode("punycode")
+    except UnicodeError:
+        return label  # no name that anybody could register
 
 
 def _public_labels(labels: list[str]) -> int:

@@ -5,11 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from quadloom.cli.application import application, launch, plain_options
-from quadloom.cli.main import first_word
+from quadloom.cli.application import application, launch
+from quadloom.cli.asking.search import search
+from quadloom.cli.asking.status import sites, why
+from quadloom.cli.crawling.crawl import crawl
+from quadloom.cli.main import COMMANDS, first_word
+from quadloom.cli.plain import plain_arguments, plain_options
 
 # Packages that take a tenth of a second or more, and ours that bring them along.
 _HEAVY = (
@@ -119,3 +125,73 @@ def test_options_of_every_command_are_read_as_cyclopts_reads_them(line: str) -> 
 )
 def test_other_spellings_are_left_to_cyclopts(line: str) -> None:
     assert plain_options(line.split()) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "crawl",
+        "crawl https://a.example/ https://b.example/",
+        "crawl https://a.example/ --max-pages 5 https://b.example/",
+        "crawl https://a.example/ --delay 0.5 --max-seconds 10 --own-site",
+        "crawl --seeds seeds.txt --contact me@example.org --strategy same-site --strategy feeds",
+        "crawl --phases fetch --ray auto --ray-workers 3 --until-input-ends",
+        "search light house* --type Event --type schema:Book --limit 3 --facets --as-sparql",
+        "search --site a.example --since 2026-01-01 opera",
+        "status --watch --interval 5",
+        "sites --limit 3",
+    ],
+)
+def test_arguments_of_a_command_are_read_as_cyclopts_reads_them(line: str) -> None:
+    name, *words = line.split()
+    function, bound, _ = application().parse_args(line.split(), exit_on_error=False, print_error=False)
+    assert plain_arguments(function, words) == (bound.args, bound.kwargs)
+    assert COMMANDS[name][0].endswith(f":{function.__name__}")
+
+
+@pytest.mark.parametrize(
+    ("function", "line"),
+    [
+        (crawl, "https://a.example/ --max-pages"),
+        (crawl, "--max-pages=5"),
+        (crawl, "--max-pages five"),
+        (crawl, "--max-pages 1e3"),
+        (crawl, "--max-pages -1"),
+        (crawl, "--max-pages 1 --max-pages 2"),
+        (crawl, "--max_pages 1"),
+        (crawl, "--maxpages 1"),
+        (crawl, "--scope page"),
+        (crawl, "--own-site --own-site"),
+        (crawl, "--no-own-site"),
+        (crawl, "--urls https://a.example/"),
+        (crawl, "-- https://a.example/"),
+        (crawl, "-x"),
+        (crawl, "--help"),
+        (search, "--as-query x"),
+        (sites, "--sort failed"),
+        (sites, "a.example"),
+        (why, "https://a.example/"),
+    ],
+)
+def test_other_arguments_are_left_to_cyclopts(function: Callable[..., object], line: str) -> None:
+    assert plain_arguments(function, line.split()) is None
+
+
+def test_a_plain_command_needs_no_parser_of_options(tmp_path: Path) -> None:
+    found = imported(f"from quadloom.cli.main import run; run(['-w', {str(tmp_path / 'w')!r}, 'status'])")
+    assert "cyclopts" not in found
+
+
+def test_the_program_ends_with_its_threads_and_exit_functions() -> None:
+    code = """
+import atexit, sys, threading, time
+from quadloom.cli import main
+def command(_):
+    atexit.register(print, "last")
+    threading.Thread(target=lambda: (time.sleep(0.2), print("thread"))).start()
+    return 5
+main.run = command
+main.main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.stdout.split(), done.stderr, done.returncode) == (["thread", "last"], "", 5)

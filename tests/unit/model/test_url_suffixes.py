@@ -42,6 +42,7 @@ def test_every_rule_gives_what_the_package_gives() -> None:
         ("", None),
         ("www.食狮.公司.cn", "食狮.公司.cn"),
         ("www.xn--85x722f.xn--55qx5d.cn", "xn--85x722f.xn--55qx5d.cn"),
+        ("www.xn--99999999.com", "xn--99999999.com"),  # no Punycode
         ("alice.github.io", "alice.github.io"),
     ],
 )

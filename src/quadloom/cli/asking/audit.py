@@ -6,10 +6,9 @@ import difflib
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 import msgspec
-from cyclopts import Parameter
 
 from quadloom.asking.audit.across_pages import with_across
 from quadloom.asking.audit.formats import GravestFindings, junit, sarif
@@ -36,10 +35,10 @@ AuditFormat = Literal["text", "json", "sarif", "junit", "html"]
 
 def audit(
     *,
-    site: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    site: tuple[str, ...] = (),
     since: str = "",
-    profile: Annotated[list[str] | None, Parameter(negative="")] = None,
-    code: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    profile: list[str] | None = None,
+    code: tuple[str, ...] = (),
     format: AuditFormat = "text",
     output: Path | None = None,
     fail_on: Literal["error", "warning", "never"] = "never",

@@ -25,10 +25,10 @@ def inspect(
     source: Annotated[str, Parameter(allow_leading_hyphen=True)],
     *more: str,
     format: Format = "text",
-    syntax: Annotated[list[str] | None, Parameter(negative="")] = None,
+    syntax: list[str] | None = None,
     url: str = "",
     content_type: str | None = None,
-    profile: Annotated[list[str] | None, Parameter(negative="")] = None,
+    profile: list[str] | None = None,
     fail_on: Literal["error", "warning", "never"] = "never",
 ) -> int:
     """Show pages or files: verdict, data by syntax, links, findings with their place in the source. Stores nothing.

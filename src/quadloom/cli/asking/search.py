@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
 
-from cyclopts import Parameter
 from msgspec.structs import asdict
 from rich.padding import Padding
 from rich.text import Text
 
-from quadloom.asking.search import MARKS, as_sparql, search_request, why_nothing
+from quadloom.asking.search import MARKS, search_request, why_nothing
+from quadloom.asking.search import as_sparql as sparql_of
 from quadloom.asking.search import search as find
 from quadloom.asking.sparql.prefixes import shorten
 from quadloom.asking.things.found import Thing, find_things
@@ -21,7 +20,6 @@ from quadloom.model.timestamps import day
 from quadloom.stores.protocols.text import Hit, SearchAnswer
 from quadloom.warehouse import Warehouse
 
-Flag = Annotated[bool, Parameter(negative="")]
 _FEWER = "try fewer or shorter words, or light* to match the start of a word"
 
 
@@ -36,13 +34,13 @@ def search(
     until: str = "",
     limit: int = 10,
     offset: int = 0,
-    facets: Flag = False,
-    exact: Flag = False,
-    things: Flag = False,
-    gone: Flag = False,
-    explain: Flag = False,
-    as_query: Annotated[bool, Parameter(name="--as-sparql", negative="")] = False,
-    fail_empty: Flag = False,
+    facets: bool = False,
+    exact: bool = False,
+    things: bool = False,
+    gone: bool = False,
+    explain: bool = False,
+    as_sparql: bool = False,
+    fail_empty: bool = False,
 ) -> None:
     """Find pages by words: `opera "open air" concert* title:gala -cancelled`.
 
@@ -81,7 +79,7 @@ def search(
         also pages that their server no longer has
     explain
         print what each score is made of
-    as_query
+    as_sparql
         print the equivalent SPARQL query instead of searching
     fail_empty
         exit with code 4 if nothing is found
@@ -103,8 +101,8 @@ def search(
         gone=gone,
         explain=explain,
     )
-    if as_query:
-        s.write(as_sparql(request))
+    if as_sparql:
+        s.write(sparql_of(request))
         return
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
         stores = warehouse.stores

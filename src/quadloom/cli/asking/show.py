@@ -19,18 +19,16 @@ from quadloom.errors import UsageError
 from quadloom.model.timestamps import iso_time
 from quadloom.warehouse import Warehouse
 
-Flag = Annotated[bool, Parameter(negative="")]
-
 
 def show(
     *names: str,
-    history: Flag = False,
+    history: bool = False,
     at: str = "",
     since: str = "",
     until: str = "",
-    consolidate: bool | None = None,
+    consolidate: Annotated[bool | None, Parameter(negative="--no-consolidate")] = None,
     limit: int = 200,
-    raw: Flag = False,
+    raw: bool = False,
 ) -> None:
     """Show what is known about an entity, with the pages that say so; or, with `show page URL`, a page and its history.
 

@@ -16,8 +16,6 @@ from quadloom.cli.session import Session, harmless, session
 from quadloom.errors import NothingFound, UsageError
 from quadloom.warehouse import Warehouse
 
-Flag = Annotated[bool, Parameter(negative="")]
-
 
 def sparql(
     query: str = "",
@@ -26,8 +24,8 @@ def sparql(
     format: str = "",
     default_graph: tuple[str, ...] = (),
     named_graph: tuple[str, ...] = (),
-    timing: Flag = False,
-    fail_empty: Flag = False,
+    timing: bool = False,
+    fail_empty: bool = False,
 ) -> None:
     """Ask in SPARQL 1.1. Common prefixes need no PREFIX line; all pages together are the default graph.
 

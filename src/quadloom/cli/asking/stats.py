@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import difflib
 from itertools import islice
-from typing import Annotated
 
 import msgspec
-from cyclopts import Parameter
 
 from quadloom.asking.findings import LocatedDefect, defects
 from quadloom.asking.numbers import WarehouseNumbers, labelled
@@ -24,10 +22,10 @@ from quadloom.warehouse import Warehouse
 def stats(
     *,
     limit: int = 20,
-    recount: Annotated[bool, Parameter(negative="")] = False,
+    recount: bool = False,
     workers: int = 0,
     ray: str | None = None,
-    resume: Annotated[bool, Parameter(negative="")] = False,
+    resume: bool = False,
 ) -> None:
     """Count what the warehouse holds: classes, properties, vocabularies, sites, kinds, sizes and change rates.
 
@@ -125,9 +123,9 @@ def _print_located(s: Session, located: list[LocatedDefect]) -> None:
 
 def findings(
     *codes: str,
-    site: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    site: tuple[str, ...] = (),
     limit: int = 1000,
-    fail_found: Annotated[bool, Parameter(negative="")] = False,
+    fail_found: bool = False,
 ) -> int:
     """Count the defects found in pages, by code; with codes, list the pages that have them.
 

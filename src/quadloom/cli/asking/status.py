@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Literal
 
 import msgspec
-from cyclopts import Parameter
 
 from quadloom.asking.numbers import LABELS
 from quadloom.cli.session import Session, session
@@ -34,7 +33,7 @@ _WORKER_COLUMNS = (
 )  # fmt: skip
 
 
-def status(*, watch: Annotated[bool, Parameter(negative="")] = False, interval: float = 2.0) -> None:
+def status(*, watch: bool = False, interval: float = 2.0) -> None:
     """Show whether a crawl runs, its rates, URLs by state, pages by outcome, and sizes.
 
     Parameters

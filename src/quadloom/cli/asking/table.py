@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Literal
-
-from cyclopts import Parameter
+from typing import Literal
 
 from quadloom.asking.things.formats import as_csv, as_json_lines, as_parquet, cells, headings
 from quadloom.asking.things.library import select
@@ -24,7 +22,7 @@ _READABLE = 26  # columns that a text needs to be read
 def table(
     type: str = "",
     *,
-    where: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    where: tuple[str, ...] = (),
     columns: str = "",
     sort: str = "",
     sites: int = 0,

@@ -21,7 +21,6 @@ AllWorkers = Annotated[
     bool,
     Parameter(
         name="--all-workers",
-        negative="",
         help="on a cluster: all workers; a pause and new values also hold for workers that join later",
     ),
 ]
@@ -126,7 +125,7 @@ def refresh(*urls: str, site: str = "", older_than: str = "") -> None:
 
 def strategies(
     *names: str,
-    all_pages: Annotated[bool, Parameter(name="--all", negative="")] = False,
+    all_pages: Annotated[bool, Parameter(name="--all")] = False,
     all_workers: AllWorkers = False,
     worker: OneWorker = "",
 ) -> int:

@@ -11,10 +11,9 @@ from collections.abc import Callable, Sequence
 from glob import escape
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Literal
+from typing import Literal
 
 import msgspec
-from cyclopts import Parameter
 
 from quadloom.cli.crawling.live import ProgressDisplay, finish, nothing_read
 from quadloom.cli.session import Session, session
@@ -44,17 +43,17 @@ def crawl(
     max_seconds: float | None = None,
     max_failures: int | None = None,
     delay: float | None = None,
-    own_site: Annotated[bool, Parameter(negative="")] = False,
+    own_site: bool = False,
     contact: str | None = None,
-    strategy: Annotated[list[str] | None, Parameter(negative="")] = None,
+    strategy: list[str] | None = None,
     order: Literal["breadth-first", "importance", "random"] | None = None,
     guided_share: float | None = None,
     site_search: int | None = None,
     workers: int | None = None,
-    forever: Annotated[bool, Parameter(negative="")] = False,
-    phases: Annotated[list[str] | None, Parameter(negative="")] = None,
-    follow: Annotated[bool, Parameter(negative="")] = False,
-    until_input_ends: Annotated[bool, Parameter(negative="")] = False,
+    forever: bool = False,
+    phases: list[str] | None = None,
+    follow: bool = False,
+    until_input_ends: bool = False,
     ray: str | None = None,
     ray_workers: int = 0,
 ) -> int:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing
-from typing import Annotated
 
 import msgspec
-from cyclopts import Parameter
 
 from quadloom.cli.session import Session, session
 from quadloom.cluster.steering import ClusterReader, is_cluster
@@ -22,8 +20,8 @@ _MOST = 10_000  # events read at once
 
 def logs(
     *,
-    follow: Annotated[bool, Parameter(negative="")] = False,
-    pages: Annotated[bool, Parameter(negative="")] = False,
+    follow: bool = False,
+    pages: bool = False,
     worker: str = "",
     limit: int = 100,
 ) -> None:

@@ -29,7 +29,7 @@ def fetch(
     max_seconds: float | None = None,
     delay: float | None = None,
     contact: str | None = None,
-    follow: Annotated[bool, Parameter(negative="")] = False,
+    follow: bool = False,
 ) -> int:
     """Fetch pages into the archive: from URLs, or what is queued. Nothing is parsed, so their links come later.
 
@@ -71,7 +71,7 @@ def fetch(
         return finish(s, report, interrupted, None) or nothing_read(s, report, warehouse.stores.catalog, starts)
 
 
-def detect(*, max_seconds: float | None = None, follow: Annotated[bool, Parameter(negative="")] = False) -> int:
+def detect(*, max_seconds: float | None = None, follow: bool = False) -> int:
     """Find out which kind of document each fetched page is. `transform` does it by itself.
 
     Parameters
@@ -88,7 +88,7 @@ def transform(
     *,
     workers: int | None = None,
     max_seconds: float | None = None,
-    follow: Annotated[bool, Parameter(negative="")] = False,
+    follow: bool = False,
 ) -> int:
     """Transform fetched pages: what they say, for `index` and `extract`.
 
@@ -105,7 +105,7 @@ def transform(
     return _run("transform", follow, max_seconds)
 
 
-def index(*, max_seconds: float | None = None, follow: Annotated[bool, Parameter(negative="")] = False) -> int:
+def index(*, max_seconds: float | None = None, follow: bool = False) -> int:
     """Write transformed pages to the quad store and the text index.
 
     Parameters
@@ -120,11 +120,11 @@ def index(*, max_seconds: float | None = None, follow: Annotated[bool, Parameter
 
 def extract(
     *,
-    strategy: Annotated[list[str] | None, Parameter(negative="")] = None,
-    all_pages: Annotated[bool, Parameter(name="--all", negative="")] = False,
+    strategy: list[str] | None = None,
+    all_pages: Annotated[bool, Parameter(name="--all")] = False,
     host: str = "",
     max_seconds: float | None = None,
-    follow: Annotated[bool, Parameter(negative="")] = False,
+    follow: bool = False,
 ) -> int:
     """Put the links of indexed pages into the queue, by the link strategies.
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import msgspec
-from cyclopts import App, Parameter
+from cyclopts import App
 
 from quadloom.cli.session import session
 from quadloom.crawl.control import ask
@@ -14,7 +12,7 @@ from quadloom.errors import UsageError
 from quadloom.warehouse import Warehouse
 
 scope = App(name="scope", help="Show or change which URLs may be visited, also while a crawl runs.")
-Patterns = Annotated[list[str] | None, Parameter(negative="")]
+Patterns = list[str] | None
 
 
 @scope.command

@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
 from uuid import uuid4
 
 import msgspec
-from cyclopts import App, Parameter
+from cyclopts import App
 
 from quadloom.asking.sparql.prefixes import type_iris
 from quadloom.cli.session import Session, session
@@ -24,7 +23,7 @@ from quadloom.subscriptions.websub import read_topics
 from quadloom.warehouse import Warehouse
 
 subscribe = App(name="subscribe", help="Get notices when pages, sites, types of things or a query's answer change.")
-Several = Annotated[list[str] | None, Parameter(negative="")]
+Several = list[str] | None
 _SHOWN = 8  # changes of one notice
 _POLL = 0.5  # seconds between two polls with --follow
 
@@ -177,9 +176,9 @@ def changes(
     *,
     since: int = 0,
     subscription: str = "",
-    follow: Annotated[bool, Parameter(negative="")] = False,
+    follow: bool = False,
     limit: int = 0,
-    raw: Annotated[bool, Parameter(negative="")] = False,
+    raw: bool = False,
 ) -> None:
     """Print notices of changes, oldest first, each with its id and what changed: thing, property, before → after.
 

@@ -7,9 +7,6 @@ import threading
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from quadloom.cli.crawling.crawl import chosen_phases, follow_crawl, require_contact
 from quadloom.cli.crawling.live import finish
@@ -24,8 +21,8 @@ from quadloom.warehouse import Warehouse
 def worker(
     *,
     cluster: str | None = None,
-    forever: Annotated[bool, Parameter(negative="")] = False,
-    phases: Annotated[list[str] | None, Parameter(negative="")] = None,
+    forever: bool = False,
+    phases: list[str] | None = None,
     max_seconds: float | None = None,
 ) -> int:
     """Crawl a fair share of the sites of a shared warehouse, until stopped.

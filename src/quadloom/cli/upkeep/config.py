@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
 import msgspec
-from cyclopts import App, Parameter
+from cyclopts import App
 
 from quadloom.cli.session import session
 from quadloom.errors import UsageError
@@ -56,9 +55,7 @@ max_depth = 10
 """
 
 
-def init(
-    path: Path = Path("quadloom.toml"), *, contact: str = "", force: Annotated[bool, Parameter(negative="")] = False
-) -> None:
+def init(path: Path = Path("quadloom.toml"), *, contact: str = "", force: bool = False) -> None:
     """Write a commented quadloom.toml.
 
     Parameters
@@ -83,7 +80,7 @@ def init(
 
 
 @config.command
-def show(*, origin: Annotated[bool, Parameter(negative="")] = False) -> None:
+def show(*, origin: bool = False) -> None:
     """Print every setting with its value.
 
     Parameters
@@ -124,7 +121,7 @@ def show(*, origin: Annotated[bool, Parameter(negative="")] = False) -> None:
 
 
 @config.command
-def share(file: Path | None = None, *, clear: Annotated[bool, Parameter(negative="")] = False) -> None:
+def share(file: Path | None = None, *, clear: bool = False) -> None:
     """Share a configuration file with all machines of the cluster: workers that start later use it.
 
     Each machine then needs only the address of the database and its secrets. What a machine sets itself, in a file, its

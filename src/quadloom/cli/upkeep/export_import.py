@@ -27,10 +27,10 @@ def export(
     type: tuple[str, ...] = (),
     since: str = "",
     until: str = "",
-    fail_empty: Annotated[bool, Parameter(negative="")] = False,
+    fail_empty: bool = False,
     workers: int = 1,
     ray: str | None = None,
-    resume: Annotated[bool, Parameter(negative="")] = False,
+    resume: bool = False,
 ) -> None:
     """Write the warehouse, or a part of it, to a file or to standard output.
 
@@ -90,7 +90,7 @@ def export(
         raise NothingFound("no page was selected", hint="to see which sites and types there are: `quadloom stats`")
 
 
-def import_(*paths: Path, graph: str = "", links: bool = True) -> int:
+def import_(*paths: Path, graph: str = "", links: Annotated[bool, Parameter(negative="--no-links")] = True) -> int:
     """Read WARC files and RDF dumps into the warehouse, through the same phases as a crawl. Visits no site.
 
     A bad record or file is named, counted and skipped; the exit code is 1 then. A file that ends within its last record

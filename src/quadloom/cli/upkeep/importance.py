@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from cyclopts import Parameter
-
 from quadloom.cli.progress import Progress
 from quadloom.cli.session import session
 from quadloom.cli.upkeep.bulk import runner_of_many_jobs
@@ -17,7 +13,7 @@ def importance(
     limit: int = 20,
     workers: int = 1,
     ray: str | None = None,
-    resume: Annotated[bool, Parameter(negative="")] = False,
+    resume: bool = False,
 ) -> None:
     """Compute the importance of all pages from all links, and print the most important ones.
 

@@ -16,7 +16,7 @@ from quadloom.stores.backends import exists
 from quadloom.warehouse import Warehouse
 
 
-def verify(*, workers: int = 0, ray: str | None = None, resume: Annotated[bool, Parameter(negative="")] = False) -> int:
+def verify(*, workers: int = 0, ray: str | None = None, resume: bool = False) -> int:
     """Compare archive, quads, text and links with the catalog, page by page. Exit code 1 if they differ.
 
     Files of the archive are read one after another, each as a whole; several are compared at the same time.
@@ -51,11 +51,11 @@ def verify(*, workers: int = 0, ray: str | None = None, resume: Annotated[bool, 
 
 def rebuild(
     *,
-    partial: Annotated[bool, Parameter(negative="")] = False,
-    links: bool = True,
+    partial: bool = False,
+    links: Annotated[bool, Parameter(negative="--no-links")] = True,
     workers: int | None = None,
     ray: str | None = None,
-    resume: Annotated[bool, Parameter(negative="")] = False,
+    resume: bool = False,
 ) -> int:
     """Rebuild quads, text and links from the archive; new indexes replace the old ones when they are complete.
 
@@ -129,7 +129,7 @@ def recover() -> int:
     return 1 if done.unreadable_bytes else 0
 
 
-def prune(*, dry_run: Annotated[bool, Parameter(negative="")] = False) -> None:
+def prune(*, dry_run: bool = False) -> None:
     """Remove superseded visits older than index.retention from the history, and free their space in the archive.
 
     The newest version of a page always stays, and so do versions that notices refer to; notices older than

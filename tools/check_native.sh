@@ -21,6 +21,7 @@ built elements $native/elements.c $native/selection.c $native/view.c $native/pag
 built graphs $native/graphs.c $native/colours.c
 built texts $native/texts.c $native/markup.c
 built records $native/records.c $native/references.c
+built terms $native/terms.c
 # Python itself frees little at its end; its own allocator would hide what is beyond the end of a block.
 export ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc
 LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so)"
@@ -29,6 +30,6 @@ export LD_PRELOAD
     tests/unit/syntaxes/test_html_elements.py tests/property/test_element_twins.py tests/corpus \
     tests/property/test_blank_node_labels.py tests/unit/syntaxes/test_blank_nodes.py \
     tests/property/test_foreign_names.py tests/property/test_tame_twins.py tests/unit/analysis \
-    tests/property/test_record_twins.py tests/property/test_references.py \
+    tests/property/test_record_twins.py tests/property/test_references.py tests/property/test_term_twins.py tests/unit/syntaxes/test_sink.py \
     tests/unit/syntaxes/test_charset.py tests/unit/syntaxes/test_html_tree.py tests/unit/syntaxes/test_rdf_guards.py
 "$python" tests/property/fuzzing.py document 11 "$seconds" "$kept/input"

@@ -34,7 +34,12 @@ class Quads(msgspec.Struct, frozen=True, array_like=True):
     @classmethod
     def of(cls, graph: str, nquads: bytes) -> Quads:
         """Wrap lines that are already canonical (`quadloom.syntaxes.rdf.blank_nodes.skolemise` makes them so)."""
-        return cls(graph, nquads, nquads.count(b"\n"), xxh3_128_digest(nquads) if nquads else b"")
+        return cls.counted(graph, nquads, nquads.count(b"\n"))
+
+    @classmethod
+    def counted(cls, graph: str, nquads: bytes, count: int) -> Quads:
+        """The same if the number of lines is known."""
+        return cls(graph, nquads, count, xxh3_128_digest(nquads) if nquads else b"")
 
 
 def line_fingerprints(nquads: bytes) -> bytes:
@@ -42,7 +47,8 @@ def line_fingerprints(nquads: bytes) -> bytes:
     lines = nquads.split(b"\n")
     if len(lines) > MAX_LINES:
         return b""
-    return array("Q", [xxh3_64_intdigest(line) for line in lines if line]).tobytes()
+    lines.pop()  # what follows the last line is empty
+    return array("Q", map(xxh3_64_intdigest, lines)).tobytes()
 
 
 def as_nquads(triples: Collection[Triple], named: Collection[NamedTriple] = (), graph: str = "") -> bytes:

@@ -60,7 +60,7 @@ def page_graph(transformed: Transformed, graph: str, links: str, schema_org: str
         triples = [*dict.fromkeys((*triples, *[one[:3] for one in named if one[3] == own]))]
         triples += [one[:3] for one in named if one[3] != own]
     stored = canonical(triples, graph)
-    return IndexedGraph(Quads.of(graph, stored.nquads), stored, triples)
+    return IndexedGraph(Quads.counted(graph, stored.nquads, len(stored.objects)), stored, triples)
 
 
 def page_statements(transformed: Transformed, links: str, schema_org: str = "as-written") -> PageStatements:

@@ -46,31 +46,19 @@ def sink_limits(limits: LimitSettings, document_bytes: int) -> SinkLimits:
     return SinkLimits(limits.quads_per_page, characters, limits.long_terms_per_page, limits.iri_chars)
 
 
-class Sink:
-    """Collects statements, each term in N-Triples syntax (see `quadloom.syntaxes.terms`).
+class StatementsInPython:
+    """Statements up to a limit of their number and of their characters (`room`); each takes `each` more than its terms
+    have. If it takes more than `long_size`, `_takes` decides. The twin of `quadloom.native.terms.Statements`."""
 
-    One sink serves all syntaxes of a page, so blank node labels never clash. The order is that of the document.
-    Statements of a document's own named graphs (TriG, N-Quads, JSON-LD) keep their graph; see `pour`.
-    """
+    __slots__ = ("_each", "_limit", "_long_size", "_room", "_triples", "overflow")
 
-    __slots__ = (
-        "_blanks", "_each", "_limit", "_limits", "_long", "_long_size", "_named", "_room", "_triples", "long_iris",
-        "overflow",
-    )  # fmt: skip
-
-    def __init__(self, limits: SinkLimits = _DEFAULTS, graph: str = "") -> None:
+    def __init__(self, limit: int, room: int, each: int, long_size: int) -> None:
         self._triples: dict[Triple, None] = {}
-        self._named: dict[NamedTriple, None] = {}
-        self._blanks = 0
-        self._limits = limits
-        self._limit = limits.statements
-        self._room = limits.characters
-        self._each = len(graph) + 8
-        self._long_size = self._each + _LONG
-        self._long: set[int] = set()  # hashes of the long terms
-        # Statements that were left out; the caller makes a Finding of each.
-        self.overflow = 0
-        self.long_iris = 0
+        self._limit = limit
+        self._room = room
+        self._each = each
+        self._long_size = long_size
+        self.overflow = 0  # statements that were left out; the caller makes a Finding of them
 
     def add(self, subject: str, predicate: str, obj: str) -> None:
         size = len(subject) + len(predicate) + len(obj) + self._each
@@ -82,6 +70,34 @@ class Sink:
             self._triples[triple] = None
         else:
             self.overflow += 1
+
+    def _takes(self, terms: Sequence[str]) -> bool:
+        raise NotImplementedError
+
+
+try:
+    from quadloom.native.terms import Statements
+except ImportError:  # it was not built: there is no compiler
+    Statements = StatementsInPython  # type: ignore[misc, assignment]
+
+
+class Sink(Statements):
+    """Collects statements, each term in N-Triples syntax (see `quadloom.syntaxes.terms`).
+
+    One sink serves all syntaxes of a page, so blank node labels never clash. The order is that of the document.
+    Statements of a document's own named graphs (TriG, N-Quads, JSON-LD) keep their graph; see `pour`.
+    """
+
+    __slots__ = ("_blanks", "_limits", "_long", "_named", "long_iris")
+
+    def __init__(self, limits: SinkLimits = _DEFAULTS, graph: str = "") -> None:
+        each = len(graph) + 8
+        super().__init__(limits.statements, limits.characters, each, each + _LONG)
+        self._named: dict[NamedTriple, None] = {}
+        self._blanks = 0
+        self._limits = limits
+        self._long: set[int] = set()  # hashes of the long terms
+        self.long_iris = 0  # statements that were left out; the caller makes a Finding of them
 
     def pour(self, nquads: bytes) -> None:
         """Add the statements of a parsed RDF document. Its blank node labels must differ from those of `blank`."""

@@ -152,22 +152,23 @@ def xml_root(utf8: bytes) -> XmlRoot | None:
     declared: set[str] = set()
     found: list[str] = []
 
-    class RootFound(Exception):
-        pass
-
     def start(name: str, _attributes: object) -> None:
         found.append(name)
-        raise RootFound
+        raise _RootFound
 
     parser = expat.ParserCreate("utf-8", " ")
     parser.StartElementHandler = start
     parser.StartNamespaceDeclHandler = lambda _prefix, iri: declared.add(iri or "")
-    with contextlib.suppress(RootFound, expat.ExpatError):
+    with contextlib.suppress(_RootFound, expat.ExpatError):
         parser.Parse(utf8[:SNIFFED_BYTES].lstrip(), False)
     if not found:
         return None
     namespace, _, local = found[0].rpartition(" ")
     return XmlRoot(namespace, local, frozenset(declared))
+
+
+class _RootFound(Exception):
+    pass
 
 
 def xml_fault(utf8: bytes) -> XmlFault | None:

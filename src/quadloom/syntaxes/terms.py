@@ -15,6 +15,11 @@ import pyoxigraph
 
 from quadloom.model.url import encoded
 
+try:
+    from quadloom.native import terms as _native
+except ImportError:  # it was not built: there is no compiler
+    _native = None  # type: ignore[assignment]
+
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -42,7 +47,7 @@ _LONGEST_LANGUAGE = 128  # BCP 47 (4.4.1) asks for 35; one of 100 KB on every li
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def iri(value: str) -> str | None:
+def iri_in_python(value: str) -> str | None:
     """`<value>`, or None if it is not an absolute IRI that N-Quads can carry.
 
     Brackets, stray percent signs and second fragments, which sites use freely and RFC 3987 forbids, are encoded.
@@ -64,7 +69,7 @@ def _checked_iri(value: str) -> str | None:
     return f"<{value}>"
 
 
-def literal(text: str, language: str = "", datatype: str = "") -> str:
+def literal_in_python(text: str, language: str = "", datatype: str = "") -> str:
     """A literal. A language tag that is not well-formed is dropped; U+0000 and lone surrogates become U+FFFD."""
     if not text.isascii() or '"' in text or "\\" in text or "\n" in text or "\r" in text or "\x00" in text:
         text = _escaped(text)
@@ -73,6 +78,10 @@ def literal(text: str, language: str = "", datatype: str = "") -> str:
     if datatype:
         return f'"{text}"^^<{datatype}>'
     return f'"{text}"'
+
+
+iri = _native.iri_with(iri_in_python) if _native is not None else iri_in_python
+literal = _native.literal_with(literal_in_python) if _native is not None else literal_in_python
 
 
 @lru_cache(maxsize=1024)

@@ -89,11 +89,19 @@ def read_text(context: Context) -> None:
         _state(context, view, body)
 
 
-def fold(text: str) -> str:
+def fold_in_python(text: str) -> str:
     """Fold whitespace to single blanks. Most texts need only their ends cut, and to see that costs least."""
     if text.isprintable() and "  " not in text:  # printable: no space but the plain one
         return text.strip(" ")
     return " ".join((text.replace("\u200b", " ") if "\u200b" in text else text).split())
+
+
+try:
+    from quadloom.native.terms import fold_with
+except ImportError:  # it was not built: there is no compiler
+    fold = fold_in_python
+else:
+    fold = fold_with(fold_in_python)
 
 
 _Marked = list[tuple[int, Values]]

@@ -77,9 +77,9 @@ def read(body: bytes, *, kind: RdfKind, url: str, limit: int = 200_000, characte
     with contextlib.suppress(_Full):
         ox.serialize(islice(statements, limit), written, format=ox.RdfFormat.N_QUADS)  # type: ignore[arg-type]  # it only calls write
     nquads = written.lines()
-    kept = nquads.count(b"\n")
     findings = [_finding(defect, kind) for defect in defects]
     if written.full or next(statements, None) is not None:
+        kept = nquads.count(b"\n")
         message = f"only the first {kept} statements were kept"
         findings.append(Finding(code="rdf-truncated", message=message, syntax=kind))
     return RdfRead(nquads=nquads, findings=tuple(findings))

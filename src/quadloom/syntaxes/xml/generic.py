@@ -11,7 +11,6 @@ own limit. docs/reference/vocabulary.md has the table.
 
 from __future__ import annotations
 
-from typing import cast
 from urllib.parse import quote
 
 from lxml import etree
@@ -32,9 +31,11 @@ _POSITION = f"<{NAMESPACE}position>"
 _XML = "{http://www.w3.org/XML/1998/namespace}"
 _ID, _LANG, _BASE = f"{_XML}id", f"{_XML}lang", f"{_XML}base"
 _XLINK = "{http://www.w3.org/1999/xlink}"
+_XLINK_TITLE = f"{_XLINK}title"
 _REFERENCES = frozenset(("href", "src", f"{_XLINK}href"))
 _MOST_NAMESPACES = 50  # of one document that are listed
 _TITLES = frozenset(("title", "name", "label"))
+_Attributes = list[tuple[str, str]]  # the stubs of lxml allow bytes, which it never gives
 
 
 class _Place:
@@ -83,7 +84,8 @@ class _Walk:
 
     def run(self, root: etree._Element) -> None:
         above = _Place(self._document, "", self._context.base)
-        place = self._state_node(root, str(root.tag), _attributes(root), above, _ROOT)
+        add, names = self._add, self._names
+        place = self._state_node(root, str(root.tag), root.items(), above, _ROOT)  # type: ignore[arg-type]
         open_elements = [(place, iter(root))]
         elements = depth = deepest = 1
         while depth:
@@ -93,11 +95,17 @@ class _Walk:
                 if not isinstance(tag, str):
                     continue
                 elements += 1
-                attributes = _attributes(element)
+                attributes: _Attributes = element.items()  # type: ignore[assignment]
                 # Text and nothing else, or text with a language: `<title xml:lang="en">…`.
                 if not len(element) and (not attributes or (len(attributes) == 1 and attributes[0][0] == _LANG)):
-                    deepest = max(deepest, depth + 1)
-                    self._state_literal(place, tag, element.text, attributes[0][1] if attributes else "")
+                    if depth == deepest:
+                        deepest += 1
+                    written = element.text
+                    text = fold(written) if written else ""
+                    language = (attributes and attributes[0][1]) or place.language
+                    add(place.node, names.get(tag) or self._name(tag), literal(text, language))
+                    if text:
+                        self._note(tag, text)
                     continue
                 open_elements.append((self._state_node(element, tag, attributes, place, ""), iter(element)))
                 depth += 1
@@ -123,17 +131,9 @@ class _Walk:
         for name, address in addresses:  # not IRIs: those would be links, which a crawl follows and importance counts
             self._add(self._document, f"<{NAMESPACE}{name}>", literal(address, datatype=f"{XSD}anyURI"))
 
-    def _state_literal(self, parent: _Place, tag: str, text: str | None, language: str) -> None:
-        text = fold(text) if text else ""
-        self._add(parent.node, self._name(tag), literal(text, language or parent.language))
-        if text:
-            self._note(tag, text)
-
-    def _state_node(
-        self, element: etree._Element, tag: str, items: list[tuple[str, str]], parent: _Place, way: str
-    ) -> _Place:
+    def _state_node(self, element: etree._Element, tag: str, items: _Attributes, parent: _Place, way: str) -> _Place:
         add = self._add
-        name = self._name(tag)
+        name = self._names.get(tag) or self._name(tag)
         attributes = dict(items)
         base = join(parent.base, attributes[_BASE]) if _BASE in attributes else parent.base
         node = self._node(attributes[_ID], base) if _ID in attributes else self._context.sink.blank()
@@ -144,9 +144,9 @@ class _Walk:
             parent.position += 1
             add(node, _POSITION, f'"{parent.position}"^^<{XSD}integer>')
         for key, value in items:
-            self._state_attribute(place, key, value, attributes.get(f"{_XLINK}title") or "")
-        text = fold("".join([element.text or "", *[child.tail or "" for child in element]]))  # not its children's
-        if text:
+            self._state_attribute(place, key, value, attributes.get(_XLINK_TITLE) or "")
+        texts = [element.text, *[child.tail for child in element]]  # not its children's
+        if text := fold("".join([one for one in texts if one])):
             add(node, _TEXT, literal(text, place.language))
             self._note(tag, text)
         return place
@@ -192,7 +192,3 @@ class _Walk:
         self._texts.append(text)
         if not self._context.facts.title and tag.rpartition("}")[2].lower() in _TITLES:
             self._context.facts.title = text[:300]
-
-
-def _attributes(element: etree._Element) -> list[tuple[str, str]]:
-    return cast("list[tuple[str, str]]", element.items())  # the stubs allow bytes, which lxml never gives

@@ -1,0 +1,31 @@
+"""The native twins of what writes one term or one statement. Each function is bound to its twin in Python and asks it
+in rare cases: a lone surrogate, an unusual language, an IRI that is not plain."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from quadloom.model.quads import Triple
+
+F = TypeVar("F", bound=Callable[..., str | None])
+
+def literal_with(twin: F, /) -> F:
+    """`literal` of `quadloom.syntaxes.terms`."""
+
+def iri_with(twin: F, /) -> F:
+    """`iri` of `quadloom.syntaxes.terms`."""
+
+def fold_with(twin: F, /) -> F:
+    """`fold` of `quadloom.syntaxes.html.text`."""
+
+class Statements:
+    """`StatementsInPython` of `quadloom.syntaxes.sink`."""
+
+    _triples: dict[Triple, None]
+    _limit: int
+    _room: int
+    _each: int
+    overflow: int
+
+    def __init__(self, limit: int, room: int, each: int, long_size: int, /) -> None: ...
+    def add(self, subject: str, predicate: str, obj: str, /) -> None: ...
+    def _takes(self, terms: Sequence[str], /) -> bool: ...

@@ -32,8 +32,9 @@ _WORDS = 60
 
 
 class GrowthFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """The pages since the line before. `cpu_ms`: of all processes, `ranking_ms` of it for rankings; `owner_megabytes`: in RAM now, of which
-    `mapped_megabytes` are pages of files, which the system takes back when it needs them."""
+    """The pages since the line before. `cpu_ms`: of all processes, `ranking_ms` of it for rankings;
+    `owner_megabytes`: in RAM now, of which `mapped_megabytes` are pages of files, which the system takes back when it
+    needs them."""
 
     pages: int
     cpu_ms: float
@@ -132,7 +133,8 @@ def growth(*, pages: int = 100_000, hosts: int = 500, step: int = 10_000) -> Non
 
 def _line(figures: GrowthFigures) -> str:
     return (
-        f"{figures.pages:>9,} pages\t{figures.cpu_ms:.2f} ms a page\tranking {figures.ranking_ms:.2f}\towner {figures.owner_ms:.2f} ms,"
+        f"{figures.pages:>9,} pages\t{figures.cpu_ms:.2f} ms a page\tranking {figures.ranking_ms:.2f} ms"
+        f"\towner {figures.owner_ms:.2f} ms,"
         f" {figures.owner_megabytes} MB (mapped {figures.mapped_megabytes})"
         f"\t{figures.megabytes_on_disk} MB on disk\t{figures.quads:,} quads"
     )

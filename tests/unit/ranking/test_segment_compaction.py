@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from quadloom.maintenance.links import StoredLinks
 from quadloom.ranking import segment_compaction
 from quadloom.ranking.link_exchange import LinkExchange
 from quadloom.ranking.link_lookup import links_touching
@@ -58,6 +59,9 @@ def assert_links(folder: Path, expected: dict[int, set[int]]) -> None:
     again = opened(alone)
     again.rebuild()
     assert {page: links for page, links in stored(again).items() if links or page in expected} == expected
+    counted = StoredLinks(folder)  # what `quadloom verify` compares
+    counts = dict(zip(counted._pages.tolist(), counted._counts.tolist(), strict=True))
+    assert counts == {page: len(targets) for page, targets in expected.items()}
     found = links_touching(folder, list(range(PAGES)))
     pairs = {(page, target) for page, targets in expected.items() for target in targets}
     assert set(zip(found.sources.tolist(), found.targets.tolist(), strict=True)) == pairs

@@ -29,12 +29,14 @@ _WORDS = 60
 
 
 class GrowthFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """The pages since the line before. `cpu_ms`: of all processes; `owner_megabytes`: in RAM now, of which
-    `mapped_megabytes` are pages of files, which the system takes back when it needs them."""
+    """The pages since the line before. `cpu_ms`: of all processes, `ranking_ms` of it for rankings;
+    `owner_megabytes`: in RAM now, of which `mapped_megabytes` are pages of files, which the system takes back when it
+    needs them."""
 
     pages: int
     cpu_ms: float
     owner_ms: float
+    ranking_ms: float
     owner_megabytes: int
     mapped_megabytes: int
     megabytes_on_disk: int
@@ -122,7 +124,8 @@ def growth(*, pages: int = 100_000, hosts: int = 500, step: int = 10_000) -> Non
 
 def _line(figures: GrowthFigures) -> str:
     return (
-        f"{figures.pages:>9,} pages\t{figures.cpu_ms:.2f} ms a page\towner {figures.owner_ms:.2f} ms,"
+        f"{figures.pages:>9,} pages\t{figures.cpu_ms:.2f} ms a page\tranking {figures.ranking_ms:.2f} ms"
+        f"\towner {figures.owner_ms:.2f} ms,"
         f" {figures.owner_megabytes} MB (mapped {figures.mapped_megabytes})"
         f"\t{figures.megabytes_on_disk} MB on disk\t{figures.quads:,} quads"
     )
@@ -135,15 +138,18 @@ class _Moment:
         self.pages = pages
         self.quads = report.quads
         self.owner = usage.ru_utime + usage.ru_stime
+        self.ranking = running.ranking_seconds
         self.workers = sum(report.cpu[phase] for phase in ("detect", "transform", "extract"))
 
     def since(self, before: _Moment, path: Path) -> GrowthFigures:
         pages = self.pages - before.pages
         owner = self.owner - before.owner
+        ranking = self.ranking - before.ranking
         return GrowthFigures(
             pages=self.pages,
-            cpu_ms=round((owner + self.workers - before.workers) / pages * 1000, 3),
+            cpu_ms=round((owner + ranking + self.workers - before.workers) / pages * 1000, 3),
             owner_ms=round(owner / pages * 1000, 3),
+            ranking_ms=round(ranking / pages * 1000, 3),
             owner_megabytes=limits.resident_bytes(os.getpid()) >> 20,
             mapped_megabytes=_mapped_bytes() >> 20,
             megabytes_on_disk=sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) >> 20,

@@ -279,13 +279,18 @@ class CrawlSession:
 
     def report(self) -> CrawlReport:
         report = self._crawl.report()
-        ranking = self._ranker.cpu_seconds if self._ranker is not None else 0.0
+        ranking = self.ranking_seconds
         return msgspec.structs.replace(
             report,
             notices=list(self._notices),
             cpu={**report.cpu, "index": round(report.cpu["index"] + ranking, 3)},
             cpu_seconds=round(report.cpu_seconds + ranking, 3),
         )
+
+    @property
+    def ranking_seconds(self) -> float:
+        """CPU time of all rankings so far; they run in processes of their own."""
+        return self._ranker.cpu_seconds if self._ranker is not None else 0.0
 
     def call(self, action: Callable[[], T]) -> T:
         """Run `action` in the crawl's own thread between two steps, from another thread; returns its result."""

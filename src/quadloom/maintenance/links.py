@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from quadloom.ingest.hooks import SettleBatch
 from quadloom.model.outcome import PageRow
-from quadloom.ranking.link_lookup import link_chunks
+from quadloom.ranking.link_lookup import link_chunks, while_segments_stay
 from quadloom.ranking.link_matrix import LinkMatrix, last_readings, packed_records
 from quadloom.settings import Settings
 
@@ -75,6 +75,9 @@ class StoredLinks:
     Versions of Quadloom differ in which links they count, so more links than expected are no difference."""
 
     def __init__(self, directory: Path) -> None:
+        while_segments_stay(lambda: self._count(directory))
+
+    def _count(self, directory: Path) -> None:
         marked = [last_readings(records)[1] for records in _chunks(directory)]
         self._pages = np.unique(np.concatenate(marked)) if marked else np.empty(0, dtype=np.int64)
         self._counts = np.zeros(len(self._pages), dtype=np.int64)

@@ -41,7 +41,8 @@ class LinkExchange:
             folder = self.directory / self.worker
             folder.mkdir(parents=True, exist_ok=True)
             for path in segments:
-                _continue_copy(path, folder / path.name)
+                if not is_compacted(path):  # what it has was copied before
+                    _continue_copy(path, folder / path.name)
         except OSError as error:
             raise StoreError(
                 f"cannot share links in {self.directory}: {error.strerror}",
@@ -52,6 +53,11 @@ class LinkExchange:
         """The segments of the other workers; none while the directory is away."""
         found = self.directory.glob(f"*/{SEGMENTS}")
         return [Segment(f"{path.parent.name}/{path.name}", path) for path in found if path.parent.name != self.worker]
+
+
+def is_compacted(segment: Path) -> bool:
+    """Whether a segment has replaced others (`segment_compaction`)."""
+    return "-" in segment.stem
 
 
 def in_order_of_writing(segments: Iterable[Segment]) -> list[Segment]:

@@ -7,8 +7,9 @@ records, only the newest are read, and the result says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -19,7 +20,10 @@ from quadloom.ranking.link_matrix import KINDS, RECORD, RESET, UNCOUNTED, Record
 _AT_ONCE = 500_000
 _SKIPPED = [code for code, kind in enumerate(KINDS) if kind in UNCOUNTED]
 
+_TRIES = 5
+
 Fingerprints = npt.NDArray[np.int64]
+T = TypeVar("T")
 
 
 class AdjacentLinks(msgspec.Struct, frozen=True):
@@ -33,6 +37,20 @@ class AdjacentLinks(msgspec.Struct, frozen=True):
 def links_touching(directory: Path, pages: npt.ArrayLike, *, most: int = 4_000_000) -> AdjacentLinks:
     """All links from and to `pages`, as of the last reading of each source; without images and stylesheets."""
     wanted = np.unique(np.asarray(pages, dtype=np.int64))
+    return while_segments_stay(lambda: _links_touching(directory, wanted, most))
+
+
+def while_segments_stay(read: Callable[[], T]) -> T:
+    """The result of `read`, which begins again if a segment was replaced by a compacted one meanwhile."""
+    for _ in range(_TRIES):
+        try:
+            return read()
+        except FileNotFoundError:
+            continue
+    return read()
+
+
+def _links_touching(directory: Path, wanted: Fingerprints, most: int) -> AdjacentLinks:
     segments, partial = _newest(directory, most)
     found: list[Records] = []
     places: list[npt.NDArray[np.int64]] = []

@@ -5,6 +5,7 @@ Two layers in `<warehouse>/links/`:
 * **Edge segments** (`000001.edges`, …): 17-byte records (source, target, kind), appended as pages are settled. A record
   of kind `RESET` discards all earlier links of its source, so that a page read again replaces its old links. Only the
   process that created a segment appends to it. After a crash, a torn last record is ignored and a new segment begins.
+  Segments with many records that no longer count are compacted (`segment_compaction`).
   Segments are the primary data of this store; `quadloom rebuild` can recreate them from the archive.
 * **The matrix** (`matrix-<generation>/`): dense page ids in order of first appearance (`fingerprints`), their sorted
   index, CSR arrays (`indptr`, `targets`) and, on demand, slices. `rebuild` merges the records added since the last
@@ -67,13 +68,13 @@ class LinkMatrix:
         self,
         directory: Path,
         *,
-        segment_bytes: int = 64 << 20,
+        segment_bytes: int = 16 << 20,
         links_at_once: int = 4_000_000,
         exchange: LinkExchange | None = None,
     ) -> None:
         self.directory = directory
         self._exchange = exchange
-        self._segment_bytes = segment_bytes
+        self.segment_bytes = segment_bytes
         self._links_at_once = links_at_once
         self._segment: BinaryIO | None = None
         make_folder(directory)
@@ -92,7 +93,7 @@ class LinkMatrix:
 
     def append_records(self, records: Records) -> None:
         """Add the links of many pages, as an array of `RECORD`."""
-        if self._segment is None or self._segment.tell() >= self._segment_bytes:
+        if self._segment is None or self._segment.tell() >= self.segment_bytes:
             self._next_segment()
         assert self._segment is not None  # _next_segment opened it
         self._segment.write(records.tobytes())
@@ -134,7 +135,7 @@ class LinkMatrix:
     def publish(self) -> None:
         """Copy the records that are on disk to where other workers find them, if links are exchanged."""
         if self._exchange is not None:
-            self._exchange.publish(self._segments())
+            self._exchange.publish(self.segments())
 
     def csr(self) -> scipy.sparse.csr_array:
         """Row i holds the out-links of page i, all with weight 1. Link targets are memory-mapped."""
@@ -185,16 +186,29 @@ class LinkMatrix:
 
     # Segments
 
-    def _segments(self) -> list[Path]:
+    def segments(self) -> list[Path]:
+        """Oldest first. A crawl may be appending to the last one."""
         return sorted(self.directory.glob(SEGMENTS))
 
+    def live_records(self) -> int:
+        """How many records the links of the matrix take, one for each and one for each page that has any."""
+        return self.manifest.links + int(np.count_nonzero(np.diff(self._indptr())))
+
+    def note_merged(self, segments: dict[str, int]) -> None:
+        """The matrix has these segments, up to so many bytes, because it has those that they replace."""
+        merged = {**self.manifest.merged, **segments}
+        names = {segment.name for segment in self._all_segments()}
+        self._commit(
+            msgspec.structs.replace(self.manifest, merged={name: at for name, at in merged.items() if name in names})
+        )
+
     def _all_segments(self) -> list[Segment]:
-        own = [Segment(path.name, path) for path in self._segments()]
+        own = [Segment(path.name, path) for path in self.segments()]
         return own if self._exchange is None else in_order_of_writing([*own, *self._exchange.received()])
 
     def _next_segment(self) -> None:
         self.close()
-        numbers = [int(path.stem) for path in self._segments()]
+        numbers = [int(path.stem.partition("-")[0]) for path in self.segments()]
         self._segment = (self.directory / f"{max(numbers, default=0) + 1:06d}.edges").open("xb", buffering=1 << 18)
         sync(self.directory)
 

@@ -3,8 +3,9 @@
 Twenty-one bytes per page, sorted by fingerprint, in a mapped file; the crawl has the fingerprints in memory, too. A
 lookup is a binary search. A new ranking is written in parts, since copies of all pages would take 150 bytes each.
 
-If the values of a page changed by less than a tenth since they were last published, the old values stay: a ranking
-changes every page a little, and each published change costs a catalog row, an update of the queue and a description.
+If the values of a page changed by less than three tenths since they were last published, the old values stay: a web
+that grew by a third changes every page a little, and each published change costs a catalog row, an update of the queue
+and a description. A weight that is wrong by so much moves the next visit by a seventh at most.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy.typing as npt
 
 from quadloom.process.durable import replacing, sync
 
-MOVED = 0.1  # the values of a page are published again if one of them changed by this part
+MOVED = 0.3  # the values of a page are published again if one of them changed by this part
 _LEAST = 0.01  # differences between values below this one do not count
 _FILE = "standings.npy"
 _MOVED = "moved.npy"

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -39,6 +38,7 @@ from quadloom.ranking.page_ranks import (
     Vector,
     add_moved,
 )
+from quadloom.ranking.segment_compaction import compact_segments
 from quadloom.ranking.sweeps import Csr
 from quadloom.ranking.usefulness import RankVectors, Variant, promoted, rank, weights
 from quadloom.settings import FreshnessSettings
@@ -46,7 +46,7 @@ from quadloom.settings import FreshnessSettings
 _VECTORS = "vectors.npy"
 _LINK_BYTES = 9  # of a link in memory: its target, its weight, and its word in a slice
 # Of a fixpoint, in L1, so it is the mean error of a page relative to the mean page. Values are published again when
-# they have moved by a tenth. 1e-6 takes half as many sweeps again.
+# they have moved by three tenths. 1e-6 takes half as many sweeps again.
 _TOLERANCE = 1e-4
 
 
@@ -110,8 +110,7 @@ def run_ranking(order: RankingOrder, solve: Solver = rank) -> RankingResult:
     shared = Path(order.shared) if order.shared else directory
     exchange = LinkExchange(shared, order.worker) if order.shared else None
     matrix = LinkMatrix(directory, exchange=exchange)
-    with suppress(StoreError):  # the shared directory is away: the links it has wait for the next time
-        matrix.publish()
+    is_published = _is_published(matrix)
     matrix.rebuild()
     saved = None if math.isinf(order.adopt_after) else Ranking.saved(shared, order.adopt_after)
     ranking, adopted_at = saved or (None, 0.0)
@@ -125,6 +124,8 @@ def run_ranking(order: RankingOrder, solve: Solver = rank) -> RankingResult:
         scales = (1.0, order.data_weight)
     else:
         scales = _publish(order, matrix, ranking)
+    if is_published:
+        compact_segments(matrix)
     return RankingResult(
         pages=matrix.manifest.pages,
         links=matrix.manifest.links,
@@ -133,6 +134,15 @@ def run_ranking(order: RankingOrder, solve: Solver = rank) -> RankingResult:
         passes=passes,
         cpu_seconds=time.process_time() - began,
     )
+
+
+def _is_published(matrix: LinkMatrix) -> bool:
+    """Whether other workers can see all links. If the shared directory is away, they wait for the next time."""
+    try:
+        matrix.publish()
+    except StoreError:
+        return False
+    return True
 
 
 def _computed(order: RankingOrder, matrix: LinkMatrix, solve: Solver) -> tuple[Ranking, int]:

@@ -3,7 +3,7 @@
 Otherwise a new weight, policy or bandwidth would reach a page only with its next visit, which the old one may have put
 months away; and pages that left the scope would still count in the demand, from which the price of a read is computed.
 So the row of each such page, its place in the queue and its description are updated, in slices between the steps of the
-crawl's own thread: a slice takes a few milliseconds, and all slices together a twentieth of that thread's time. What
+crawl's own thread: a slice takes a few milliseconds, and all slices together a fiftieth of that thread's time. What
 remains when a crawl ends is stored in the catalog for the next one, and so are the scope and the basis of plans that
 all pages have.
 
@@ -36,9 +36,9 @@ _CHUNK = 32  # pages read at once
 _UNREAD_CHUNK = 512  # one slice: each chunk is a commit, which costs as much as fifty rows
 _UNREAD_EVERY = 5.0  # seconds between the starts of two passes over all unread URLs, at least
 _SLICE = 0.004  # seconds of the crawl's thread, not counting the last chunk and the commit
-_TIME_SHARE = 0.05  # of the crawl's thread
+_TIME_SHARE = 0.02  # of the crawl's thread; the indexer spends twice as much again on the descriptions
 _UNREAD_SHARE = 0.03  # the same for unread URLs, whose order changes until they are read
-_OUTDATED = 0.25  # a score that differs by this part from its estimate is replaced; OPIC's are no more precise
+_OUTDATED = 1.0  # a score that differs by this part of the smaller one is replaced: a nearer one hardly moves a place
 _PAUSE = 0.1  # seconds between slices, at least: each ends with a commit
 _FIRST = -(1 << 63)
 

@@ -118,6 +118,20 @@ def test_a_bulk_load_in_pieces_loses_no_line(tmp_path: Path, monkeypatch: pytest
     assert store.graph(G) == number("7")
 
 
+def test_pieces_are_small_only_in_a_small_store_and_near_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = OxigraphQuads(tmp_path / "quads")
+    found = []
+    for megabytes in (100, 220, 400):
+        monkeypatch.setattr(oxigraph, "resident_bytes", lambda _pid, size=megabytes: size << 20)
+        found.append(store._piece_bytes() >> 20)
+    assert found == [32, 20, 8]
+    monkeypatch.setattr(oxigraph, "_SMALL_STORE", -1)
+    assert store._piece_bytes() >> 20 == 32
+    store.close()
+
+
 def test_a_bulk_load_makes_no_copy_of_all_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What waits to be loaded is in memory already; the engine takes four times as much for a moment."""
     monkeypatch.setattr(oxigraph, "BULK_QUADS", 10)

@@ -393,7 +393,7 @@ class TableFrontier:
                 for before, now in moved:
                     batch.leave(before)
                     batch.enter(now)
-                    self._leasing.empty_buffer(now.host_id)
+                    self._leasing.rescored(now)
                 self._url_records.update_scores([now for _, now in moved])
                 batch.write()
         return rows[-1].host_id, rows[-1].fingerprint

@@ -125,6 +125,12 @@ class HostState:
                     del urls[index]
                     break
 
+    def is_outdated_by(self, place: tuple[int, float, float], fingerprint: int, score: float) -> bool:
+        """Whether a queued URL that was given another score has left its place among the next ones, or comes there."""
+        held = any(url[FINGERPRINT] == fingerprint for urls in (self.buffer, self.important) for url in urls)
+        more_important = bool(self.important) and score > min(url[SCORE] for url in self.important)
+        return held or more_important or self.belongs_in_buffer(place, fingerprint)
+
     def clear_buffer(self) -> None:
         """What is queued may have changed: read it again when it is the host's turn."""
         self.buffer, self.important, self.complete = [], [], False

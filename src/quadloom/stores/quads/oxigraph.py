@@ -30,6 +30,7 @@ from __future__ import annotations
 import errno
 import io
 import math
+import os
 import threading
 import time
 from array import array
@@ -44,7 +45,7 @@ from xxhash import xxh3_64_intdigest
 from quadloom.errors import DiskFull, QuerySyntaxError, StoreError, WarehouseLocked
 from quadloom.model.quads import Quads
 from quadloom.process.durable import make_folder, sync
-from quadloom.process.limits import trim_memory
+from quadloom.process.limits import resident_bytes, trim_memory
 from quadloom.stores.protocols.quads import BULK_QUADS, Difference
 from quadloom.stores.quads.nquads import as_stored, lines_of, parse_term, text_of
 from quadloom.stores.quads.views import view_of
@@ -56,6 +57,9 @@ _LOG_QUADS = 16_000  # some 11 MB
 _READ_QUADS = 100_000
 _REOPEN_SECONDS = 30.0  # for calls of other threads to end
 _PIECE = 32 << 20  # bytes loaded at once: they take four times as much memory for a moment
+_SMALL_PIECE = 8 << 20
+_SMALL_STORE = 256 << 20  # bytes on disk
+_SMALL_OWNER = 300 << 20  # bytes in RAM that the owner of a small store should not exceed
 _CHUNK = 1 << 20
 _ENGINE_ERRORS = (OSError, RuntimeError)  # the latter for what RocksDB calls corruption, such as a file just removed
 _VIEW_PAUSES = (0.04, 0.08, 0.16, 0.32)  # seconds before a view is tried again
@@ -146,11 +150,19 @@ class OxigraphQuads:
         with _translated(self._path):
             count = sum(quads.count for quads in batch) + about.count(b"\n")
             if count >= BULK_QUADS:
-                for piece in _pieces(graphs):
+                for piece in _pieces(graphs, self._piece_bytes()):
                     self._store.bulk_load(piece, _QUADS, lenient=True)
             else:
                 self._logged += count
                 self._store.load(b"".join(graphs), _QUADS, lenient=True)
+
+    def _piece_bytes(self) -> int:
+        """Bytes to load at once. Each piece makes files, and merging them costs the more the larger the store is. So
+        pieces are smaller only in a small store, and only if this process is near its limit."""
+        if sum(file.stat().st_size for file in self._path.glob("*.sst")) > _SMALL_STORE:
+            return _PIECE
+        room = (_SMALL_OWNER - resident_bytes(os.getpid())) // 4
+        return min(max(room, _SMALL_PIECE), _PIECE)
 
     def describe(self, graph: str, descriptions: Sequence[tuple[str, bytes]]) -> None:
         name = ox.NamedNode(graph)
@@ -376,10 +388,10 @@ class _Piece(io.RawIOBase):
         return size
 
 
-def _pieces(graphs: Sequence[bytes]) -> Iterator[BinaryIO]:
-    """The same lines in pieces of bounded and similar size; a longer line is a piece of its own."""
+def _pieces(graphs: Sequence[bytes], most: int) -> Iterator[BinaryIO]:
+    """The same lines in pieces of at most so many bytes and of similar size; a longer line is a piece of its own."""
     whole = sum(map(len, graphs))
-    size = math.ceil(whole / math.ceil(whole / _PIECE))  # a small last piece costs as much as a large one
+    size = math.ceil(whole / math.ceil(whole / most))  # a small last piece costs as much as a large one
     parts: list[memoryview] = []
     room = size
     for lines in graphs:

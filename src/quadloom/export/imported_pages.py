@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 import pyoxigraph as ox
@@ -24,6 +25,7 @@ from fastwarc.warc import ArchiveIterator
 from quadloom.errors import ArchiveDamaged, QuadloomError, UsageError
 from quadloom.export import rdf_loader
 from quadloom.export.warc_records import WarcBlock, warc_blocks
+from quadloom.fetching.http.content_coding import BodyDecoder, coding_of
 from quadloom.model.finding import Finding
 from quadloom.model.page import Page
 from quadloom.model.url import resolve
@@ -40,7 +42,12 @@ _DIGEST = re.compile(r"[0-9a-f]{32}\Z")
 _STATUS = re.compile(r"[1-5][0-9]{2}\Z", re.ASCII)
 _HTTP = "application/http; msgtype=response"
 _LATEST = 253_402_300_799.0  # end of the year 9999: no date is later
+_PIECE = 64 * 1024
 _LONGEST_BODY = 50 << 20  # of a sitemap, whatever `limits.body_bytes` says
+
+
+class SizedReader(Protocol):
+    def read(self, size: int) -> bytes: ...
 
 
 class ImportedPage(msgspec.Struct, frozen=True):
@@ -140,12 +147,14 @@ def _foreign(record: WarcBlock, limits: LimitSettings) -> Page | None:
         head = f"WARC/1.1\r\nWARC-Type: response\r\nContent-Type: {_HTTP}\r\nContent-Length: {len(body)}\r\n\r\n"
         alone = ArchiveIterator(io.BytesIO(head.encode() + body + b"\r\n\r\n"), parse_http=False)
         parsed = next(alone)
-        parsed.parse_http(auto_decode="all")
+        parsed.parse_http(auto_decode="transfer")
         if parsed.http_headers is None:
             return None
         status = parsed.http_headers.status_code or 0
         headers = tuple((name.lower(), value) for name, value in parsed.http_headers.astuples()[: limits.header_count])
-        body = parsed.reader.read(limits.body_bytes + 1)
+        # The library would unpack a whole bomb.
+        coding = coding_of(", ".join(value for name, value in headers if name == "content-encoding"))
+        body = _decoded(parsed.reader, coding, limits)
     return Page(
         url,
         url,
@@ -157,6 +166,23 @@ def _foreign(record: WarcBlock, limits: LimitSettings) -> Page | None:
         record.header("warc-ip-address"),
         truncated=len(body) > limits.body_bytes or record.is_long,
     )
+
+
+def _decoded(reader: SizedReader, coding: str | None, limits: LimitSettings) -> bytes:
+    """Up to one byte more than `limits.body_bytes`. Raises `ArchiveDamaged` for what a fetch would refuse."""
+    if coding is None:
+        raise ArchiveDamaged("its body has several content codings, or an unknown one")
+    body = BodyDecoder(coding, limits.body_bytes + 1, limits.decode_ratio)
+    try:
+        while (piece := reader.read(_PIECE)) and body.feed(piece):
+            pass
+        if body.state == "bomb":
+            raise ArchiveDamaged(f"its body decodes to more than {limits.decode_ratio:g} times its size")
+        if body.state == "broken" or (body.wire and not body.decoded and body.incomplete()):
+            raise ArchiveDamaged(f"its body is not valid {coding}")
+        return body.bytes()
+    finally:
+        body.release()
 
 
 def read_rdf(

@@ -3,7 +3,8 @@
 The WARC library stops at the first record that it cannot read, and believes every length: a record that announces more
 bytes than it has swallows all that follow. So lengths are checked against what is there, and after a bad record the
 file is searched for the next beginning: a gzip member that unpacks to a WARC header, or such a header itself. Files of
-compressed records are searched for compressed ones only, since a body may contain anything.
+compressed records are searched for compressed ones only, since a body may contain anything. It also takes a gzip member
+without content for the end of the file; some tools end each file with one, and files are joined.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 from fastwarc.warc import ArchiveIterator, WarcRecord, WarcRecordType
@@ -21,6 +22,7 @@ from quadloom.model.finding import Finding
 
 _HEADERS = 64 * 1024
 _PIECE = 1 << 20
+_FIRST_PIECE = 4096  # of a member: what was read beyond its end is read again
 _MOST_PROBLEMS = 100  # of one file; each may cost a pass over the rest of it
 _DEFLATE_RATIO = 1100  # no gzip member unpacks to more than 1032 times its size
 _GZIP, _ZSTD = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"
@@ -64,13 +66,28 @@ class _BadRecord(Exception):
         self.is_cut = is_cut
 
 
+class _EmptyMember(Exception):
+    """The library has stopped there. `position`: the next member that has content."""
+
+    def __init__(self, position: int) -> None:
+        super().__init__()
+        self.position = position
+
+
+class _Member(NamedTuple):
+    """A gzip member. `end` None = the file breaks off within it."""
+
+    begin: int
+    end: int | None
+    is_empty: bool
+
+
 def warc_blocks(path: Path, most: int, report: Callable[[Finding], None]) -> Iterator[WarcBlock]:
     """Records that may contain a page, in the order of the file, with up to `most` bytes of each."""
     start: int | None = 0
     vague: Finding | None = None  # reported if the next record can be read; else that record is the bad one
-    for _ in range(_MOST_PROBLEMS):
-        if start is None:
-            break
+    problems = 0
+    while start is not None and problems < _MOST_PROBLEMS:
         try:
             for block in _until_bad(path, start, most):
                 if vague is not None:
@@ -79,7 +96,10 @@ def warc_blocks(path: Path, most: int, report: Callable[[Finding], None]) -> Ite
                 if block is not None:
                     yield block
             return
+        except _EmptyMember as empty:
+            start = empty.position
         except _BadRecord as bad:
+            problems += 1
             start = next_record(path, bad.position)
             finding = _finding(path, bad, is_last=start is None)
             vague = None if bad.is_exact else finding
@@ -145,30 +165,47 @@ def _until_bad(path: Path, start: int, most: int) -> Iterator[WarcBlock | None]:
             is_first = position == start
             message = f"cannot be read: {error}"
             raise _BadRecord(message, position, position + is_first, is_exact=is_first) from None
-        # The reader ends without a word if a file breaks off before the version of its last record.
-        cut = _cut_member(stream, start if last is None else last) if packing == "gzip" else None
-        if cut is not None and cut != last:
-            raise _BadRecord(f"is cut: it has {size - cut} bytes", cut, size, is_cut=True)
+        if packing == "gzip":
+            _check_end(stream, start, last, size)
 
 
-def _cut_member(stream: BinaryIO, position: int) -> int | None:
-    """The offset of the gzip member that breaks off at the end of the file; members from `position` on are read."""
-    stream.seek(position)
-    decoder = zlib.decompressobj(31)
-    is_begun = False
-    try:
-        while piece := stream.read(_PIECE):
-            while piece:
-                is_begun = True
-                decoder.decompress(piece, _PIECE)
-                piece = decoder.unconsumed_tail or decoder.unused_data
-                if decoder.eof:
-                    position, is_begun, decoder = stream.tell() - len(piece), False, zlib.decompressobj(31)
-        while is_begun and not decoder.eof and decoder.decompress(b"", _PIECE):
-            pass
-    except zlib.error:
-        return None
-    return position if is_begun and not decoder.eof else None
+def _check_end(stream: BinaryIO, start: int, last: int | None, size: int) -> None:
+    """The library ends without a word at a member without content, and if a file breaks off before the version of its
+    last record. `last`: the offset of the last record that it has read from `start` on. Raises `_EmptyMember` if there
+    are other members, `_BadRecord` if the file is cut."""
+    is_after_empty = False
+    for member in _members(stream, last if last is not None and _begins_record(stream, last) else start):
+        if member.end is None:
+            if member.begin != last:
+                message = f"is cut: it has {size - member.begin} bytes"
+                raise _BadRecord(message, member.begin, size, is_cut=True)
+        elif is_after_empty and not member.is_empty:
+            raise _EmptyMember(member.begin)
+        is_after_empty = is_after_empty or member.is_empty
+
+
+def _members(stream: BinaryIO, position: int) -> Iterator[_Member]:
+    """Gzip members from `position` on, up to the end of the file or to what is not one."""
+    while True:
+        stream.seek(position)
+        decoder, size, is_empty = zlib.decompressobj(31), _FIRST_PIECE, True
+        try:
+            while not decoder.eof and (piece := stream.read(size)):
+                size = min(2 * size, _PIECE)
+                while piece and not decoder.eof:
+                    is_empty = not decoder.decompress(piece, _PIECE) and is_empty
+                    piece = decoder.unconsumed_tail
+            while not decoder.eof and decoder.decompress(b"", _PIECE):
+                is_empty = False
+        except zlib.error:
+            return
+        if not decoder.eof:
+            if stream.tell() > position:
+                yield _Member(position, None, is_empty)
+            return
+        end = stream.tell() - len(decoder.unused_data)
+        yield _Member(position, end, is_empty)
+        position = end
 
 
 def _checked(record: WarcRecord, most: int, room: int) -> WarcBlock | None:

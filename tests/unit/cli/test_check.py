@@ -16,6 +16,7 @@ import pytest
 from quadloom.cli.main import run
 from quadloom.errors import StoreError
 from quadloom.stores.archive.s3_bucket import S3Address, S3Bucket
+from quadloom.warehouse import Warehouse
 from servers import S3_ENVIRONMENT, new_bucket, shared_sparql_server
 
 
@@ -65,6 +66,16 @@ def test_stylesheets_are_compiled_and_those_that_never_run_are_named(
     assert "'recipes' do not exist" in details["odd"]
     assert "never runs" in details["silent"]
     assert "does not compile" in details["broken"]
+
+
+def test_memory_that_is_too_little_for_any_query_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Warehouse.open(tmp_path / "warehouse"):
+        pass
+    _, rows = checked(tmp_path, "", capsys)
+    assert rows["queries"]["ok"]
+    code, rows = checked(tmp_path, f"[limits]\nquery_bytes = {200 << 20}\n", capsys)
+    assert code == 1 and not rows["queries"]["ok"]
+    assert "limits.query_bytes to at least" in str(rows["queries"]["cure"])
 
 
 def test_services_are_knocked_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import time
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -115,6 +117,45 @@ def test_own_records_and_the_end_of_patience(tmp_path: Path) -> None:
     assert names == ["own"]
     assert len(findings) == 101
     assert "more than 100 bad records" in findings[-1].message
+
+
+@pytest.mark.parametrize("empty", [1, 3, 5000])
+def test_members_without_content_end_nothing(tmp_path: Path, empty: int) -> None:
+    """The library takes one for the end of the file; BGZF files end so, and are joined."""
+    one, nothing = gzip.compress(record("1")), gzip.compress(b"") * empty
+    two = gzip.compress(record("2") + record("3"))  # several records in a member
+    names, findings = read(tmp_path / "x.warc.gz", nothing + one + nothing + two + nothing + one + nothing)
+    assert (names, findings) == (["1", "2", "3", "1"], [])
+    names, (finding,) = read(tmp_path / "x.warc.gz", one + nothing + two + nothing + one[:50])
+    assert names == ["1", "2", "3"] and finding.code == "warc-cut"
+
+
+def test_many_empty_members_cost_little(tmp_path: Path) -> None:
+    """60,000 of them took four seconds: what followed each was copied."""
+    data = gzip.compress(record("1")) + gzip.compress(b"") * 60_000 + gzip.compress(record("2"))
+    began = time.process_time()
+    assert read(tmp_path / "x.warc.gz", data) == (["1", "2"], [])
+    assert time.process_time() - began < 2.0
+
+
+def test_a_body_is_not_decoded_beyond_its_limits(tmp_path: Path) -> None:
+    """The library unpacks it all at once: 300 MB took 1.1 GB of memory."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n"
+    bomb = gzip.compress(record("bomb", block=head + gzip.compress(bytes(100 << 20))))
+    layers = record("layers", block=head.replace(b"gzip", b"gzip, gzip") + gzip.compress(gzip.compress(b"<p>x")))
+    good = record("good", block=head + gzip.compress(b"<p>hello"))
+    path = tmp_path / "x.warc.gz"
+    path.write_bytes(bomb + gzip.compress(layers) + gzip.compress(good))
+    findings: list[Finding] = []
+    tracemalloc.start()
+    pages = list(read_files([path], LimitSettings(body_bytes=1 << 20), now=1e9, report=findings.append))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert [(item.page.url[-4:], item.page.truncated, len(item.page.body)) for item in pages] == [
+        ("bomb", True, 1 << 20),
+        ("good", False, 8),
+    ]
+    assert peak < 20 << 20 and "several content codings" in findings[0].message and len(findings) == 1
 
 
 def test_a_bad_file_does_not_cost_the_others(tmp_path: Path) -> None:

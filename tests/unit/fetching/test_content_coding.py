@@ -118,3 +118,34 @@ def test_a_sink_takes_the_blocks() -> None:
 )  # fmt: skip
 def test_exactly_one_known_coding(header: str, coding: str | None) -> None:
     assert coding_of(header) == coding
+
+
+SYNC = zlib.compressobj()
+ENDLESS = {
+    "gzip members": ("gzip", b"", gzip.compress(b"")),
+    "gzip members of a byte": ("gzip", b"", gzip.compress(b"x")),
+    "a file name in gzip": ("gzip", b"\x1f\x8b\x08\x08" + bytes(6), b"x" * 100),
+    "zstd frames": ("zstd", b"", zstandard.ZstdCompressor().compress(b"")),
+    "zstd frames to skip": ("zstd", b"", b"\x50\x2a\x4d\x18" + bytes(4)),
+    "deflate blocks": ("deflate", SYNC.compress(b"") + SYNC.flush(zlib.Z_SYNC_FLUSH), b"\x00\x00\x00\xff\xff"),
+}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_a_coding_without_content_ends_too(name: str) -> None:
+    """Such a body passes no limit of decoded bytes, and keeps the process busy until its deadline."""
+    coding, head, unit = ENDLESS[name]
+    body = BodyDecoder(coding, MIB, 200.0)
+    body.feed(head)
+    pieces = 0
+    while body.feed(unit * (16_000 // len(unit))):
+        pieces += 1
+        assert pieces < 200, "more than three times the limit was taken"
+    assert body.state == ("broken" if "members" in name else "cut")
+
+
+def test_members_as_tools_write_them_are_read() -> None:
+    blocks = [bytes(random.Random(at).choices(b"abcdefgh", k=2000)) for at in range(300)]
+    packed = b"".join(gzip.compress(block) for block in blocks) + gzip.compress(b"")
+    body = BodyDecoder("gzip", MIB, 200.0)
+    assert feed(body, packed, 16_384) and body.bytes() == b"".join(blocks)

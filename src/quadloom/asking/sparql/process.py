@@ -29,6 +29,7 @@ from quadloom.process.channel import ChannelClosed, start
 from quadloom.stores.quads.sparql_client import SparqlServer, SparqlServers
 
 _START_SECONDS = 60.0  # a new process that is not ready after this is given up
+LEAST_MEMORY = 384 << 20  # bytes of address space: to open a view of the quads takes 305 MiB, whatever they hold
 # One arena for each thread would reserve 64 MiB of the limited address space each.
 _ENVIRONMENT = {"MALLOC_ARENA_MAX": "2"}
 
@@ -150,7 +151,7 @@ class QueryProcess:
         )
 
     def _too_much_memory(self) -> QueryLimit:
-        return QueryLimit(
-            f"the query needed more than {self._memory >> 20} MiB of memory",
-            hint="sort or group fewer rows, add LIMIT, or raise limits.query_bytes",
-        )
+        hint = "sort or group fewer rows, add LIMIT, or raise limits.query_bytes"
+        if self._memory < LEAST_MEMORY:
+            hint = f"raise limits.query_bytes to at least {LEAST_MEMORY}: opening the quads takes most of that"
+        return QueryLimit(f"the query needed more than {self._memory >> 20} MiB of memory", hint=hint)

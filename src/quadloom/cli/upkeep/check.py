@@ -211,5 +211,15 @@ def _warehouse(s: Session) -> Iterator[CheckResult]:
             yield CheckResult(
                 "stores", True, f"{len(warehouse.stores.quads)} quads, {len(warehouse.stores.text)} documents", ""
             )
+            yield _queries(warehouse)
     except QuadloomError as error:
         yield CheckResult("stores", False, error.message, error.hint)
+
+
+def _queries(warehouse: Warehouse) -> CheckResult:
+    """Whether a query is answered within the limits: with little memory no query is."""
+    try:
+        warehouse.ask.sparql("ASK { ?s ?p ?o }").read()
+    except QuadloomError as error:
+        return CheckResult("queries", False, error.message, error.hint)
+    return CheckResult("queries", True, "answered within limits.query_bytes and limits.query_seconds", "")

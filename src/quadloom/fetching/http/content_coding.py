@@ -21,6 +21,9 @@ BLOCK = 256 * 1024  # bytes decoded at a time: what a bomb may cost in memory be
 ZSTD_WINDOW = 8 * 1024 * 1024  # RFC 9659: the largest window that a content coding may ask for
 RATIO_FROM = 1024 * 1024  # small pages of repeated markup do compress 500:1, so the ratio counts only from here
 
+# Members without content cost CPU and pass no limit of decoded bytes. Real ones hold 64 KiB (BGZF), and few are empty.
+FREE_MEMBERS, LEAST_MEMBER = 100, 512
+
 State = Literal["open", "cut", "bomb", "broken"]
 _Decoder = Callable[[bytes], object]
 _CODING_ERRORS: tuple[type[Exception], ...] = (
@@ -37,8 +40,8 @@ class _Enough(Exception):
 class BodyDecoder:
     """Collects a decoded body. After `feed` returns False it takes no more input, and `state` says why.
 
-    `cut`: longer than `max_bytes`; `bytes()` has the first of them. `bomb`: decoded to more than `ratio` times what was
-    transferred. `broken`: not valid in the coding that the server named.
+    `cut`: longer than `max_bytes`, decoded or on the wire; `bytes()` has the first of them. `bomb`: decoded to more
+    than `ratio` times what was transferred. `broken`: not valid in the coding that the server named.
     """
 
     __slots__ = ("_decode", "_max_bytes", "_parts", "_ratio", "_sink", "decoded", "incomplete", "state", "wire")
@@ -61,6 +64,9 @@ class BodyDecoder:
 
     def feed(self, data: bytes) -> bool:
         self.wire += len(data)
+        if self.wire > self._max_bytes + RATIO_FROM:  # a coding can go on for ever without a single decoded byte
+            self.state = "cut"
+            return False
         try:
             self._decode(data)
         except _Enough:
@@ -133,13 +139,15 @@ def _released(_data: bytes = b"") -> bool:
 
 
 class _Gzip:
-    """RFC 1952, several members allowed. Padding after the last member is ignored, as browsers do."""
+    """RFC 1952, several members allowed, unless they are tiny. Padding after the last member is ignored, as browsers
+    do."""
 
-    __slots__ = ("_body", "_inflate", "_started")
+    __slots__ = ("_body", "_inflate", "_members", "_started")
 
     def __init__(self, body: BodyDecoder) -> None:
         self._body = body
         self._inflate = isal_zlib.decompressobj(wbits=31)
+        self._members = 0
         self._started = False
 
     def feed(self, data: bytes) -> None:
@@ -149,6 +157,10 @@ class _Gzip:
             if inflate.eof:
                 if data[:1] != b"\x1f":
                     return
+                self._members += 1
+                if self._members > FREE_MEMBERS + self._body.decoded // LEAST_MEMBER:
+                    self._body.state = "broken"
+                    raise _Enough
                 inflate = self._inflate = isal_zlib.decompressobj(wbits=31)
             block = inflate.decompress(data, BLOCK)
             if block:

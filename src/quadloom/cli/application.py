@@ -39,7 +39,7 @@ _LEFT = ("--", "--help", "-h", "--version", "--color", "--no-color")  # to Cyclo
 
 
 def application() -> App:
-    """The application with every command that the table has by now."""
+    """The application with every command that the table has so far."""
     for title, commands in groups.items():
         for name, (where, help_) in commands.items():
             if name not in _added:

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from quadloom.crawl.scope import CrawlScope, stored_scope
 from quadloom.errors import StoreError, UsageError
@@ -33,6 +33,7 @@ from quadloom.stores.stores import Stores, open_stores, places_of
 
 if TYPE_CHECKING:
     from quadloom.asking.questions import WarehouseQueries
+    from quadloom.asking.search import SearchFilters
     from quadloom.asking.sparql.service import QueryResult
     from quadloom.asking.things.library import Things
     from quadloom.cluster.member import ClusterMember
@@ -198,9 +199,10 @@ class Warehouse:
         if self._lock is not None:
             self._lock.release()
 
-    def search(self, text: str = "", **filters: str | Sequence[str] | int | float | bool) -> SearchAnswer:
-        """Pages by words, best first; see `WarehouseQueries.search` for the filters."""
-        return self.ask.search(text, **filters)  # type: ignore[arg-type]  # checked there, by name
+    def search(self, text: str = "", **filters: Unpack[SearchFilters]) -> SearchAnswer:
+        """Pages by words, best first. Filters: `type`, `vocabulary`, `site`, `language`, `kind`, `since`, `until`; also
+        `limit`, `offset`, `facets`, `exact`, `gone` and `explain`, see `quadloom.asking.search.search_request`."""
+        return self.ask.search(text, **filters)
 
     def sparql(self, query: str, *, format: str = "") -> QueryResult:
         """Ask in SPARQL; see `WarehouseQueries.sparql`."""

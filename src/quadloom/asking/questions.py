@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import msgspec
 
@@ -15,7 +15,7 @@ from quadloom.asking.changes.readable_changes import PropertyChange, StoredNames
 from quadloom.asking.entity import Entity, describe_entity
 from quadloom.asking.findings import LocatedDefect, findings
 from quadloom.asking.numbers import WarehouseNumbers, numbers_of
-from quadloom.asking.search import LAST_MOMENT, moment, search, search_request, several
+from quadloom.asking.search import LAST_MOMENT, SearchFilters, moment, search, search_request, several
 from quadloom.asking.sparql.json_results import Row
 from quadloom.asking.sparql.service import QueryResult, QueryService
 from quadloom.asking.statistics import Statistics, Summary, stored_spelling, summary
@@ -65,43 +65,9 @@ class WarehouseQueries:
         """Ask in SPARQL; well-known prefixes need no PREFIX line. `.rows()`, `.boolean()`, or iterate for bytes."""
         return self.queries.ask(query, format=format, client="library")
 
-    def search(
-        self,
-        text: str = "",
-        *,
-        type: str | Sequence[str] = (),
-        vocabulary: str | Sequence[str] = (),
-        site: str | Sequence[str] = (),
-        language: str | Sequence[str] = (),
-        kind: str | Sequence[str] = (),
-        since: str | float = 0.0,
-        until: str | float = 0.0,
-        limit: int = 10,
-        offset: int = 0,
-        facets: bool = False,
-        exact: bool = False,
-        gone: bool = False,
-        explain: bool = False,
-    ) -> SearchAnswer:
-        """Pages by words, best first. Types may be `schema:Event`, `Event` or an IRI. `exact`: all words as they are
-        written. `gone`: also pages that their server no longer has. `explain`: hits say what their score is made of."""
-        request = search_request(
-            text,
-            types=type,
-            vocabularies=vocabulary,
-            sites=site,
-            languages=language,
-            kinds=kind,
-            since=since,
-            until=until,
-            limit=limit,
-            offset=offset,
-            facets=facets,
-            exact=exact,
-            gone=gone,
-            explain=explain,
-        )
-        return search(self._stores.text, request, self.catalog)
+    def search(self, text: str = "", **filters: Unpack[SearchFilters]) -> SearchAnswer:
+        """Pages by words, best first; see `search_request` for the filters."""
+        return search(self._stores.text, search_request(text, **filters), self.catalog)
 
     def findings(self, *, codes: str | Sequence[str] = (), site: str | Sequence[str] = ()) -> Iterator[LocatedDefect]:
         """Every defect of the pages as of their last visit, then those that only several pages together show; `site` is

@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from typing import TypedDict
 
 from msgspec.structs import replace
 
@@ -26,14 +27,32 @@ _FIRST_MOMENT = datetime.min.replace(tzinfo=UTC).timestamp()
 LAST_MOMENT = datetime.max.replace(tzinfo=UTC).timestamp() - 1
 
 
+class SearchFilters(TypedDict, total=False):
+    """The arguments of `search_request`, for those who pass them on."""
+
+    type: str | Sequence[str]
+    vocabulary: str | Sequence[str]
+    site: str | Sequence[str]
+    language: str | Sequence[str]
+    kind: str | Sequence[str]
+    since: str | float
+    until: str | float
+    limit: int
+    offset: int
+    facets: bool
+    exact: bool
+    gone: bool
+    explain: bool
+
+
 def search_request(
     text: str = "",
     *,
-    types: str | Sequence[str] = (),
-    vocabularies: str | Sequence[str] = (),
-    sites: str | Sequence[str] = (),
-    languages: str | Sequence[str] = (),
-    kinds: str | Sequence[str] = (),
+    type: str | Sequence[str] = (),
+    vocabulary: str | Sequence[str] = (),
+    site: str | Sequence[str] = (),
+    language: str | Sequence[str] = (),
+    kind: str | Sequence[str] = (),
     since: str | float = 0.0,
     until: str | float = 0.0,
     limit: int = 10,
@@ -46,14 +65,16 @@ def search_request(
     """The request that the library, the site and the command line all build from what a person gives.
 
     Types as `schema:Event`, `Event` or IRI; vocabularies as `schema` or IRI; times as unix seconds or ISO dates.
+    `exact`: all words as they are written. `gone`: also pages that their server no longer has. `explain`: hits say what
+    their score is made of.
     """
     return SearchRequest(
         text=text,
-        types=_iris(type_iris(name) for name in several(types)),
-        vocabularies=_iris(vocabulary_iris(name) for name in several(vocabularies)),
-        sites=several(sites),
-        languages=tuple(language.lower().partition("-")[0] for language in several(languages)),
-        kinds=several(kinds),
+        types=_iris(type_iris(name) for name in several(type)),
+        vocabularies=_iris(vocabulary_iris(name) for name in several(vocabulary)),
+        sites=several(site),
+        languages=tuple(name.lower().partition("-")[0] for name in several(language)),
+        kinds=several(kind),
         since=moment(since),
         until=moment(until),
         limit=limit,

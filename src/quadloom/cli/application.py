@@ -39,7 +39,7 @@ _OF_THE_LAB = ("bench", "simulate")
 
 
 def application() -> App:
-    """The application with every command that the table has by now."""
+    """The application with every command that the table has so far."""
     for title, commands in groups.items():
         for name, (where, help_) in commands.items():
             if name not in _added:

@@ -330,7 +330,7 @@ class CrawlSession:
         return self._ingest.unfinished_shards()
 
     def _make_background(self, settings: Settings, *, forever: bool) -> None:
-        """What asks hosts beside the queue, in threads of their own. Their modules are many, few crawls need them."""
+        """What asks hosts beside the queue, in threads of their own. Imported here, because few crawls need it."""
         stores, clock = self._stores, self._clock
         access = _BackgroundAccess(self._crawl, self._scheduler, self._ingest.traps, stores, self._inbox)
         if forever:

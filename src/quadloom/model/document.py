@@ -119,7 +119,7 @@ class Transformed(FactsCarrier, frozen=True):
 
     @property
     def nquads(self) -> bytes:
-        """All statements as N-Quads, those without a graph of their own in the page's. Written anew at each access."""
+        """All statements as N-Quads, those without a graph of their own in the page's. Computed at each access."""
         return as_nquads(self.triples, self.named, self.url)
 
 

@@ -6,7 +6,7 @@ forward would make all hosts free at once, and a step back would let them rest u
 wall clock is read once, when the process begins; from there on the kernel's steady clock counts, also while the machine
 is suspended. Children get the same origin (`quadloom.process.channel`), so that a time means the same to all.
 
-A warehouse stores a `ClockStamp`. When it is opened again, `step_since` tells by how much the clock was set between
+A warehouse stores a `ClockStamp`. When it is opened again, `step_since` says by how much the clock was set between
 the two processes, and the frontier moves its times by as much.
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-_NOTABLE = 60.0  # seconds: smaller corrections are nobody's affair
+_NOTABLE = 60.0  # seconds: smaller corrections are not reported
 
 
 def _steady() -> float:

@@ -11,7 +11,7 @@ from quadloom.model.url import site_of
 from quadloom.model.wire import decode
 from quadloom.scheduling.change_rate import ChangeRate
 from quadloom.scheduling.objectives import ideal_period
-from quadloom.scheduling.page_row import PageScheduleRow
+from quadloom.scheduling.page_row import PageSchedule, PageScheduleRow
 from quadloom.scheduling.planner import Planner
 
 
@@ -26,77 +26,90 @@ class ScheduleFact(NamedTuple):
 def schedule_facts(planner: Planner, row: PageRow) -> list[ScheduleFact]:
     """The facts about a page that is scheduled (`row.schedule` is not empty); the last is its next visit."""
     stored = decode(row.schedule, PageScheduleRow)
-    schedule, host = stored.plan, row.host
+    return [
+        *_change_facts(planner, stored.plan, row.host),
+        *_price_facts(planner, stored.plan, row.host),
+        _gone(planner, stored.plan),
+        _next_visit(planner, row, stored),
+    ]
+
+
+def _change_facts(planner: Planner, schedule: PageSchedule, host: str) -> list[ScheduleFact]:
+    """What the page is worth, and how often it is thought to change."""
     site = site_of(host)
     prior = planner.prior_of(site, schedule.rhythm)
     rate = ChangeRate.decode(schedule.rate, prior)
     low, high = rate.interval(0.8)
-    market = planner.market_of(host)
-    price = planner.price
-    ideal = ideal_period(
-        planner.policy,
-        schedule.weight,
-        rate.estimate().for_policy(planner.policy),
-        max(price.price, 1e-300),
-        planner.alpha,
-    )
     honesty = planner.honesty(site) if schedule.rhythm else 0.0
     trusted = [source for source in ("last-modified", "announced") if planner.believes(host, source)]
-    since = f", since {readable_time(schedule.gone_since)}" if schedule.gone_since else ""
-    fact = ScheduleFact
     return [
-        fact("weight", f"{schedule.weight:.4g}", "importance or usefulness over its mean, χ between kinds, promotion"),
-        fact(
+        ScheduleFact(
+            "weight", f"{schedule.weight:.4g}", "importance or usefulness over its mean, χ between kinds, promotion"
+        ),
+        ScheduleFact(
             "comparisons",
             f"{rate.visits}, {rate.changes} with a change",
             "reads compared with the read before; a change is a new graph or main text",
         ),
-        fact(
+        ScheduleFact(
             "site's prior",
             f"a change every {_span(math.exp(-prior.centre))} ×/÷ e^{prior.spread:.2g}",
             "log-normal, learned from the site's pages" + (", and from the stated rhythm" if honesty else ""),
         ),
-        fact(
+        ScheduleFact(
             "stated rhythm",
             f"every {_span(schedule.rhythm)}, honesty {honesty:.2g}" if schedule.rhythm else "none",
             "by the owner (changefreq, revisit-after, ttl, publication); honesty: how far visits confirm it",
         ),
-        fact("dates believed", ", ".join(trusted) or "none", "lower tenth of precision and recall ≥ 0.7"),
-        fact(
+        ScheduleFact("dates believed", ", ".join(trusted) or "none", "lower tenth of precision and recall ≥ 0.7"),
+        ScheduleFact(
             "change rate",
             f"every {_span(1.0 / rate.mean)}, between {_span(1.0 / high)} and {_span(1.0 / low)}",
             "posterior mean and 80 % interval",
         ),
-        fact(
+    ]
+
+
+def _price_facts(planner: Planner, schedule: PageSchedule, host: str) -> list[ScheduleFact]:
+    """What a read costs, and the period that follows from it."""
+    price, market = planner.price, planner.market_of(host)
+    rate = ChangeRate.decode(schedule.rate, planner.prior_of(site_of(host), schedule.rhythm))
+    changes = rate.estimate().for_policy(planner.policy)
+    ideal = ideal_period(planner.policy, schedule.weight, changes, max(price.price, 1e-300), planner.alpha)
+    return [
+        ScheduleFact(
             "refresh bandwidth",
             f"{planner.bandwidth:.4g} reads/s for {planner.demand.pages} pages",
             "bandwidth less the shares that discovery uses",
         ),
-        fact("demand S", f"{planner.demand.s(planner.alpha):.4g}", "Σ (w λ^α)^(1/(α+1)) over all pages"),
-        fact("price of a read", f"{price.price:.4g}", "Σ reads of all pages = bandwidth"),
-        fact(
+        ScheduleFact("demand S", f"{planner.demand.s(planner.alpha):.4g}", "Σ (w λ^α)^(1/(α+1)) over all pages"),
+        ScheduleFact("price of a read", f"{price.price:.4g}", "Σ reads of all pages = bandwidth"),
+        ScheduleFact(
             "ideal period",
             _span(ideal) if price.price else "the shortest",
             f"policy {planner.policy}: value of a read reaches the price",
         ),
-        fact(
+        ScheduleFact(
             "host's price",
             "none" if market.demand is None else f"{market.price.price:.4g}",
             f"the higher price holds, so that its {market.pages} pages stay within politeness",
         ),
-        fact(
+        ScheduleFact(
             "period",
             _span(schedule.period) if schedule.period else "none",
             f"between {_span(planner.min_interval)} and {_span(price.slowest)}",
         ),
-        fact(
-            "gone",
-            f"{schedule.gone} in a row{since}",
-            f"dead after {planner.dead_after} visits in a row over at least {_span(planner.dead_span)}; four times as"
-            " long for seeds, subscribed and important pages",
-        ),
-        _next_visit(planner, row, stored),
     ]
+
+
+def _gone(planner: Planner, schedule: PageSchedule) -> ScheduleFact:
+    since = f", since {readable_time(schedule.gone_since)}" if schedule.gone_since else ""
+    return ScheduleFact(
+        "gone",
+        f"{schedule.gone} in a row{since}",
+        f"dead after {planner.dead_after} visits in a row over at least {_span(planner.dead_span)}; four times as"
+        " long for seeds, subscribed and important pages",
+    )
 
 
 def _next_visit(planner: Planner, row: PageRow, stored: PageScheduleRow) -> ScheduleFact:

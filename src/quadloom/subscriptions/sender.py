@@ -101,7 +101,7 @@ class NotificationSender:
     def _run(self) -> None:
         owned = _OwnerOutbox(self._inbox, self._outbox)
         with ExitStack() as opened, suppress(TimeoutError):  # the crawl has ended; `flush` does the rest
-            # Made when there is something to send: most crawls have no subscription.
+            # Opened when there is something to send: most crawls have no subscription.
             client = cache(lambda: opened.enter_context(closing(self._client())))
             deliverer = cache(lambda: self._deliverer_on(owned, client()))
             while not self._stopping.wait(_EVERY):

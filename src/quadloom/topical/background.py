@@ -12,12 +12,14 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 from quadloom.model.link import Discovery
+from quadloom.process import threads
 from quadloom.stores.protocols.frontier import Frontier, HostRow, ScopeRules
 from quadloom.stores.protocols.state import Shards
 from quadloom.stores.shards import shard_of
 from quadloom.topical.polite_access import FetchedPage
 
 T = TypeVar("T")
+_LAST_CALLS = 60.0  # seconds for a round in progress to end
 _PAUSED = 1.0  # seconds between two looks whether a paused crawl goes on
 
 
@@ -54,22 +56,33 @@ class RoundStopped(Exception):
     """The round ends, because the crawl does, or waits for its database for longer than a call may take."""
 
 
-class BackgroundRequests:
-    """What a background thread does to a crawl. `share`: of its bandwidth, for all these requests together."""
+class BackgroundThread:
+    """A thread beside a running crawl, and what it may do to it. `share`: of the crawl's bandwidth, for all its
+    requests together."""
 
     def __init__(self, crawl: CrawlAccess, share: float) -> None:
         self._crawl = crawl
         self._share = share
         self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
         self._next_request = 0.0  # by the monotonic clock
+
+    def start(self, name: str, work: Callable[[], None], failed: Callable[[BaseException], None]) -> None:
+        """Run `work` in it. An exception that ends it goes to `failed`; `RoundStopped` is for `work` to catch."""
+        self._thread = threads.start(name, work, failed)
 
     @property
     def is_stopping(self) -> bool:
         return self._stopping.is_set()
 
     def stop(self) -> None:
-        """From any thread: `wait` returns at once, and the next call or request raises `RoundStopped`."""
+        """From any thread: `wait` returns at once, and the next call or request raises `RoundStopped`. The owner must
+        go on taking calls until `join`."""
         self._stopping.set()
+
+    def join(self) -> None:
+        if self._thread is not None:
+            self._thread.join(timeout=_LAST_CALLS)
 
     def wait(self, seconds: float) -> bool:
         """True = the crawl ends."""

@@ -12,7 +12,6 @@ asks the hosts of its own shards; a round ends when its shard is given back, and
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -24,14 +23,13 @@ from quadloom.errors import ShardsLost
 from quadloom.model.link import Discovery
 from quadloom.model.url import Url, canonical, fingerprint, host_of, resolve
 from quadloom.process.clock import unix_time
-from quadloom.process.threads import start
 from quadloom.settings import Settings, length_of
 from quadloom.stores.named_values import NamedValues
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import HostRow, ScopeRules
 from quadloom.stores.stores import Stores
 from quadloom.topical.access import RequestSequence
-from quadloom.topical.background import BackgroundRequests, CrawlAccess, OwnersFrontier, OwnHosts, RoundStopped
+from quadloom.topical.background import BackgroundThread, CrawlAccess, OwnersFrontier, OwnHosts, RoundStopped
 from quadloom.topical.crawl import run_strategy
 from quadloom.topical.polite_access import PoliteAccess
 from quadloom.topical.relevance import Topic
@@ -64,27 +62,32 @@ class SearchedSite(msgspec.Struct, frozen=True):
 SEARCHED = NamedValues("site-search:", SearchedSite)
 
 
+class _KnownSite(msgspec.Struct, frozen=True):
+    """A site as the crawl knows it: its home page, titles of pages that were read, and its search, if that is known."""
+
+    home: str
+    titles: list[str]
+    channel: SearchChannel | None
+
+
 class SiteQueries:
-    """A strategy for one site: query its search for URLs that `offer` does not know. `offer` returns how many are new;
-    `titles`: of pages that were read."""
+    """A strategy for one site: query its search for URLs that `offer` does not know. `offer` returns how many are
+    new."""
 
     name = "site-search"
 
     def __init__(
         self,
-        home: str,
-        titles: Sequence[str],
-        known: SearchChannel | None,
+        site: _KnownSite,
         offer: Callable[[Sequence[str]], int],
         random: Random,
         now: float,
     ) -> None:
-        self._home = home
-        self._known = known
+        self._site = site
         self._offer = offer
         self._nonsense = f"zq{random.getrandbits(40):x}x"
         self._now = now
-        self._texts = [(title, "") for title in titles]
+        self._texts = [(title, "") for title in site.titles]
         self._asked: set[str] = set()
         self._started = False
         self.channel: SearchChannel | None = None
@@ -94,7 +97,7 @@ class SiteQueries:
         if self._started:
             return None
         self._started = True
-        return host_of(self._home), self._search()
+        return host_of(self._site.home), self._search()
 
     def waiting(self) -> KnownPages:
         return KnownPages()
@@ -102,7 +105,7 @@ class SiteQueries:
     def _search(self) -> RequestSequence[None]:
         first = self._next_term() or _GENERAL
         self._asked.add(first)
-        opening = yield from open_site(self._home, first, self._nonsense, self._now, self._known)
+        opening = yield from open_site(self._site.home, first, self._nonsense, self._now, self._site.channel)
         self.channel = opening.channel
         self._take(opening.entries)
         if not opening.channel.searchable:
@@ -170,20 +173,18 @@ class SiteSearches:
         self._done: set[str] = set()  # hosts that need no round by this crawl
         self._busy = False
         self._rest = _REST
-        self._background = BackgroundRequests(crawl, settings.topic.share)
-        self._thread: threading.Thread | None = None
+        self._background = BackgroundThread(crawl, settings.topic.share)
 
     def start(self, failed: Callable[[BaseException], None]) -> None:
         """Start the thread; it calls `failed` with the exception that ends it."""
-        self._thread = start("site-search", self._run, failed)
+        self._background.start("site-search", self._run, failed)
 
     def close(self) -> None:
         """End the round in progress. The owner must go on taking calls."""
         self._background.stop()
 
     def join(self) -> None:
-        if self._thread is not None:
-            self._thread.join(timeout=60.0)
+        self._background.join()
 
     def pending(self) -> bool:
         """Whether a round is running or a host waits for one: a crawl with an end does not end before."""
@@ -242,8 +243,8 @@ class SiteSearches:
         now, random = self._clock(), Random()
         look = self._stores.state.with_read_connection
         not_before = now - self._again_after
-        titles, home, known = look(lambda catalog: _read_site(catalog, host, not_before))
-        strategy = SiteQueries(home, titles, known, self._offer, random, now)
+        site = look(lambda catalog: _read_site(catalog, host, not_before))
+        strategy = SiteQueries(site, self._offer, random, now)
         run = TopicalRun(Topic("", ""), self._settings.crawl.site_search)
         access = PoliteAccess(
             self._settings,
@@ -278,13 +279,12 @@ class SiteSearches:
         return self._background.call(lambda: self._stores.frontier.add(self._admit(found), self._clock()).new)
 
 
-def _read_site(catalog: Catalog, host: str, not_before: float) -> tuple[list[str], str, SearchChannel | None]:
-    """Titles of pages, the home page, and the channel that is known."""
+def _read_site(catalog: Catalog, host: str, not_before: float) -> _KnownSite:
     rows = catalog.scan(limit=_TITLES, host=host)
     home = resolve("/", rows[0].href) if rows else None
     assert home is not None, "only hosts that were read get a round"
     known = known_channels(catalog, [SeedSite(home)], not_before)
-    return [row.title for row in rows if row.title], home, known.get(host)
+    return _KnownSite(home, [row.title for row in rows if row.title], known.get(host))
 
 
 def _discovery(href: str) -> Discovery:

@@ -15,7 +15,6 @@ then, so what a dead or paused worker left is still due, and the next owner of t
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Collection, Sequence
 from math import ceil
 from random import Random
@@ -26,13 +25,12 @@ import msgspec
 from quadloom.errors import ShardsLost, StoreUnavailable
 from quadloom.model.url import fingerprint
 from quadloom.process.clock import unix_time
-from quadloom.process.threads import start
 from quadloom.settings import Settings, length_of
 from quadloom.stores.named_values import NamedValues
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.shards import shard_of
 from quadloom.stores.stores import Stores
-from quadloom.topical.background import BackgroundRequests, CrawlAccess, OwnersFrontier, OwnHosts, RoundStopped
+from quadloom.topical.background import BackgroundThread, CrawlAccess, OwnersFrontier, OwnHosts, RoundStopped
 from quadloom.topical.crawl import TopicReport, run_strategy
 from quadloom.topical.polite_access import FetchedPage, PoliteAccess
 from quadloom.topical.relevance import Topic
@@ -61,7 +59,7 @@ _MOST_TAKEN = 100_000
 
 
 class WatchedTopic(msgspec.Struct, frozen=True, kw_only=True):
-    """A topic that is looked for again `every` so many seconds, with at most `budget` requests a round."""
+    """A topic whose new pages are looked for every `every` seconds, with at most `budget` requests a round."""
 
     topic: Topic
     sites: tuple[SeedSite, ...]
@@ -158,21 +156,19 @@ class TopicRounds:
         self._crawl = crawl
         self._notice = notice
         self._clock = clock
-        self._background = BackgroundRequests(crawl, settings.topic.share)
-        self._thread: threading.Thread | None = None
+        self._background = BackgroundThread(crawl, settings.topic.share)
         self._taken: set[int] = set()  # pages that may not be settled yet
 
     def start(self, failed: Callable[[BaseException], None]) -> None:
         """Start the thread; it calls `failed` with the exception that ends it."""
-        self._thread = start("topics", self._run, failed)
+        self._background.start("topics", self._run, failed)
 
     def close(self) -> None:
         """End the round in progress; the pages that it has read are stored. The owner must go on taking calls."""
         self._background.stop()
 
     def join(self) -> None:
-        if self._thread is not None:
-            self._thread.join(timeout=60.0)
+        self._background.join()
 
     def _run(self) -> None:
         pause = _PAUSE
@@ -250,6 +246,6 @@ class TopicRounds:
 
     def _take(self, fetched: FetchedPage) -> None:
         if len(self._taken) > _MOST_TAKEN:
-            self._taken.clear()  # the first of them are settled long since
+            self._taken.clear()  # the first of them have been settled
         self._taken.add(fetched.visit.fingerprint)
         self._background.call(lambda: self._crawl.take(fetched))

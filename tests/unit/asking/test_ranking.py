@@ -126,10 +126,10 @@ def test_the_parts_of_a_score_make_the_score() -> None:
 
 def test_a_filter_that_nothing_passes_is_named() -> None:
     index = index_of(TextDocument(id="http://a.example/", title="Opera", site="a.example", language="en"))
-    assert why_nothing(index, search_request("opera", sites=["nosuch.example"])) == [
+    assert why_nothing(index, search_request("opera", site=["nosuch.example"])) == [
         "no page has the site nosuch.example"
     ]
-    assert why_nothing(index, search_request("xyz", languages=["en"])) == []
+    assert why_nothing(index, search_request("xyz", language=["en"])) == []
 
 
 def test_things_have_the_words_in_their_texts() -> None:
@@ -152,4 +152,4 @@ def test_things_have_the_words_in_their_texts() -> None:
     ]
     assert found[0].types == ("http://schema.org/Event",) and found[0].pages == (page,)
     assert "\x02Opera\x03" in found[0].text
-    assert [thing.iri for thing in find_things(index, quads, search_request("opera", types=["Event"]))] == []
+    assert [thing.iri for thing in find_things(index, quads, search_request("opera", type=["Event"]))] == []

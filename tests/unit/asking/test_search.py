@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import pytest
 
-from quadloom.asking.search import as_sparql, moment, search, search_request
+from quadloom.asking.search import SearchFilters, as_sparql, moment, search, search_request
 from quadloom.asking.sparql.prefixes import expand, shorten, type_iris
 from quadloom.asking.sparql.service import QueryService
 from quadloom.errors import UsageError
 from unit.asking.conftest import A, B, C, Stores
 
 
-def ids(stores: Stores, text: str = "", **filters: object) -> list[str]:
-    return [hit.id for hit in search(stores.text, search_request(text, **filters)).hits]  # type: ignore[arg-type]
+def ids(stores: Stores, text: str = "", **filters: Unpack[SearchFilters]) -> list[str]:
+    return [hit.id for hit in search(stores.text, search_request(text, **filters)).hits]
 
 
 def test_types_by_any_name(stores: Stores) -> None:
     for name in ("Event", "schema:Event", "http://schema.org/Event", "<https://schema.org/Event>"):
-        assert ids(stores, "opera", types=[name]) == [A, B]
-    assert ids(stores, "opera", types=["Person"]) == []
+        assert ids(stores, "opera", type=[name]) == [A, B]
+    assert ids(stores, "opera", type=["Person"]) == []
 
 
 def test_only_this_ontology(stores: Stores) -> None:
-    assert ids(stores, vocabularies=["schema"]) == [A, B]
-    assert ids(stores, vocabularies=["foaf"]) == []
+    assert ids(stores, vocabulary=["schema"]) == [A, B]
+    assert ids(stores, vocabulary=["foaf"]) == []
 
 
 def test_phrase_prefix_field_and_not(stores: Stores) -> None:
@@ -36,7 +38,7 @@ def test_phrase_prefix_field_and_not(stores: Stores) -> None:
 def test_dates_and_languages(stores: Stores) -> None:
     assert ids(stores, since="2022-01-01") == [A]
     assert ids(stores, until=1.55e9) == [C]
-    assert ids(stores, "opera", languages=["de-AT"]) == [B]
+    assert ids(stores, "opera", language=["de-AT"]) == [B]
 
 
 def test_facets_are_named_as_people_do(stores: Stores) -> None:
@@ -53,10 +55,10 @@ def test_snippets_mark_the_words(stores: Stores) -> None:
 def test_the_equal_query_finds_the_same_pages(stores: Stores, service: QueryService) -> None:
     for request in (
         search_request("opera"),
-        search_request("opera", types=["Event"]),
-        search_request("opera", vocabularies=["schema"], limit=5),
+        search_request("opera", type=["Event"]),
+        search_request("opera", vocabulary=["schema"], limit=5),
         search_request('"by the sea" -x"y'),
-        search_request("opera", sites=['no"such} site']),
+        search_request("opera", site=['no"such} site']),
     ):
         pages = [row[0] for row in service.ask(as_sparql(request)).values()]
         assert pages == [hit.id for hit in search(stores.text, request).hits]

@@ -87,11 +87,11 @@ def search(
     s = session()
     request = search_request(
         " ".join(words),
-        types=type,
-        vocabularies=vocabulary,
-        sites=site,
-        languages=language,
-        kinds=kind,
+        type=type,
+        vocabulary=vocabulary,
+        site=site,
+        language=language,
+        kind=kind,
         since=since,
         until=until,
         limit=limit,

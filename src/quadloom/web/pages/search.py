@@ -146,11 +146,11 @@ def _search_request(request: WebRequest) -> SearchRequest:
     """Without words and filters: all pages, the newest first."""
     wanted = search_request(
         request.text("q").strip(),
-        types=request.texts("type"),
-        vocabularies=request.texts("vocab"),
-        sites=request.texts("site"),
-        languages=request.texts("lang"),
-        kinds=request.texts("kind"),
+        type=request.texts("type"),
+        vocabulary=request.texts("vocab"),
+        site=request.texts("site"),
+        language=request.texts("lang"),
+        kind=request.texts("kind"),
         since=request.text("since"),
         until=request.text("until"),
         limit=request.number("limit", _DEFAULT, low=1, high=_MOST),

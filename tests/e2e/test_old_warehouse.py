@@ -14,12 +14,14 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 import quadloom
 from fakeweb import frozen
 from fixtures.old_warehouse import EXPECTED, QUERIES, SEARCHES, Cli, answers, notices, rows, statements, unpack, wishes
+from quadloom.asking.search import SearchFilters
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +63,8 @@ def test_the_library_reads_it(tmp_path: Path, expected: dict[str, object]) -> No
     assert isinstance(searches, dict) and isinstance(queries, dict)
     with quadloom.Warehouse.read(unpack(tmp_path)) as warehouse:
         for words, more in SEARCHES.items():
-            answer = warehouse.search(words, **more, gone=True, limit=100)
+            filters = cast(SearchFilters, {**more, "gone": True, "limit": 100})
+            answer = warehouse.search(words, **filters)
             found = {"total": answer.total, "pages": sorted(hit.id for hit in answer.hits)}
             assert found == searches[words], words
         for name, query in QUERIES.items():

@@ -6,6 +6,7 @@ web, and `robots_status`, an outage of every robots.txt. The server, the oracle 
 
 from __future__ import annotations
 
+from quadloom.demo.server import preferred as preferred_type
 from quadloom_lab.fakeweb.content import bodies
 from quadloom_lab.fakeweb.content.feeds import DAY, EPOCH, rfc822
 from quadloom_lab.fakeweb.content.site_files import SiteSearch, allowed
@@ -174,20 +175,7 @@ RDF_TYPES = {
 
 def preferred(accept: str) -> str:
     """Ending of the RDF format that the Accept header ranks above HTML, or the empty string for the page."""
-    best, ending = 0.0, ""
-    for part in accept.split(","):
-        media, *parameters = [piece.strip() for piece in part.split(";")]
-        quality = 1.0
-        for parameter in parameters:
-            name, _, value = parameter.partition("=")
-            if name.strip() == "q":
-                quality = float(value) if value.replace(".", "", 1).isdecimal() else 0.0
-        wins = quality > best or (quality == best and not ending)
-        if media in RDF_TYPES and quality > best:
-            best, ending = quality, RDF_TYPES[media]
-        elif media in ("text/html", "application/xhtml+xml") and wins and quality > 0:
-            best, ending = quality, ""
-    return ending
+    return RDF_TYPES.get(preferred_type(accept, RDF_TYPES), "")
 
 
 def demo_web(port: int = 0) -> FakeWeb:

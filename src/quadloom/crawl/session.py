@@ -177,6 +177,13 @@ class CrawlSession:
                 self._ranker.close()
             self._ingest.close()  # its processes and threads must not outlive a session that never was
             raise
+        self._topics: TopicRounds | None = None
+        if phases == ALL_PHASES:
+            try:
+                self._make_background(settings, forever=forever)
+            except BaseException:
+                self.close()  # as above; the fetch process runs by now
+                raise
         self._commands = CrawlCommands(
             self._crawl,
             self._scheduler,
@@ -188,9 +195,6 @@ class CrawlSession:
             stores,
             notice=self.notice,
         )
-        self._topics: TopicRounds | None = None
-        if phases == ALL_PHASES:
-            self._make_background(settings, forever=forever)
         self._sender = NotificationSender(
             stores,
             settings,

@@ -15,7 +15,7 @@ from quadloom.crawl.balance import CrawlState, balance
 from quadloom.crawl.commands import CrawlCommands
 from quadloom.crawl.control import ControlRequest
 from quadloom.crawl.session import CrawlSession
-from quadloom.errors import UsageError
+from quadloom.errors import SettingsError, UsageError
 from quadloom.fetching.in_process import respond
 from quadloom.fetching.transport import FetchRequest, make_failure
 from quadloom.fetching.unit import FetchUnit, FetchUnitFactory, HostAddress, answered_in_process
@@ -27,6 +27,7 @@ from quadloom.settings import (
     IndexSettings,
     PolitenessSettings,
     Settings,
+    TopicSettings,
 )
 from quadloom.warehouse import Warehouse
 
@@ -197,6 +198,21 @@ def test_a_session_that_cannot_begin_leaves_no_thread_behind(tmp_path: Path) -> 
                 fetch=refuse,
                 clock=clock,
             )
+        assert {thread.name for thread in threading.enumerate()} <= before
+
+
+def test_nor_does_one_whose_site_search_cannot_begin(tmp_path: Path) -> None:
+    """Settings that a library passes are not checked when they are made, and the fetch unit runs by then."""
+    clock = Clock()
+    settings = msgspec.structs.replace(
+        SETTINGS,
+        crawl=msgspec.structs.replace(SETTINGS.crawl, site_search=5),
+        topic=TopicSettings(channel_ttl="some days"),
+    )
+    with Warehouse.open(tmp_path, settings=settings) as warehouse:
+        before = {thread.name for thread in threading.enumerate()}
+        with pytest.raises(SettingsError, match="channel_ttl"):
+            session(warehouse, Web(clock), clock)
         assert {thread.name for thread in threading.enumerate()} <= before
 
 

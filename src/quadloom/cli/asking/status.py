@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -20,6 +20,7 @@ from quadloom.crawl.run_history import balance_of_run, runs_of
 from quadloom.ingest.traps.filter import TrapCount, read_traps
 from quadloom.model.phase import PHASES
 from quadloom.settings import without_password
+from quadloom.stores.protocols.frontier import HostRow
 from quadloom.warehouse import Warehouse
 
 OUTDATED = (
@@ -66,50 +67,55 @@ def sites(*, sort: Literal["pages", "queued", "failed", "next"] = "pages", limit
         traps: dict[str, list[TrapCount]] = {}
         for trapped in read_traps(warehouse.stores.catalog):
             traps.setdefault(trapped.host, []).append(trapped)
-    keys = {
-        "pages": lambda row: -row.pages,
-        "queued": lambda row: -row.queued,
-        "failed": lambda row: -row.failures,
-        "next": lambda row: row.next_at,
-    }
-    rows = sorted(rows, key=keys[sort])[:limit]
+    rows = sorted(rows, key=_SITE_ORDERS[sort])[:limit]
     if s.json:
         for row in rows:
-            s.emit(
-                {
-                    "host": row.host,
-                    "site": row.site,
-                    "pages": row.pages,
-                    "queued": row.queued,
-                    "delay": row.delay,
-                    "next_at": row.next_at,
-                    "blocked_until": row.blocked_until,
-                    "reason": row.block_reason,
-                    "failures": row.failures,
-                    "spent": row.spent,
-                    "budget": row.budget,
-                    "address": row.address,
-                    "traps": traps.get(row.host, []),
-                }
-            )
+            s.emit(_host_record(row, traps.get(row.host, [])))
         return
     now = time.time()
     s.table(
         ["host", "pages", "queued", "delay s", "failures", "next in s", "blocked", "trapped URLs"],
-        [
-            (
-                r.host,
-                r.pages,
-                r.queued,
-                r.delay,
-                r.failures,
-                max(0.0, r.next_at - now),
-                f"{r.blocked_until - now:.0f} s: {r.block_reason}" if r.blocked_until > now else "",
-                "; ".join(f"{trap.count}: {trap.reason}" for trap in traps.get(r.host, [])),
-            )
-            for r in rows
-        ],
+        [_host_cells(row, traps.get(row.host, []), now) for row in rows],
     )
+
+
+_SITE_ORDERS: dict[str, Callable[[HostRow], float]] = {
+    "pages": lambda row: -row.pages,
+    "queued": lambda row: -row.queued,
+    "failed": lambda row: -row.failures,
+    "next": lambda row: row.next_at,
+}
+
+
+def _host_record(row: HostRow, traps: Sequence[TrapCount]) -> dict[str, object]:
+    return {
+        "host": row.host,
+        "site": row.site,
+        "pages": row.pages,
+        "queued": row.queued,
+        "delay": row.delay,
+        "next_at": row.next_at,
+        "blocked_until": row.blocked_until,
+        "reason": row.block_reason,
+        "failures": row.failures,
+        "spent": row.spent,
+        "budget": row.budget,
+        "address": row.address,
+        "traps": traps,
+    }
+
+
+def _host_cells(row: HostRow, traps: Sequence[TrapCount], now: float) -> list[object]:
+    return [
+        row.host,
+        row.pages,
+        row.queued,
+        row.delay,
+        row.failures,
+        max(0.0, row.next_at - now),
+        f"{row.blocked_until - now:.0f} s: {row.block_reason}" if row.blocked_until > now else "",
+        "; ".join(f"{trap.count}: {trap.reason}" for trap in traps),
+    ]
 
 
 def why(url: str) -> None:

@@ -393,9 +393,10 @@ class TableFrontier:
                 for before, now in moved:
                     batch.leave(before)
                     batch.enter(now)
-                    self._leasing.empty_buffer(now.host_id)
                 self._url_records.update_scores([now for _, now in moved])
                 batch.write()
+            for host_id in dict.fromkeys(now.host_id for _, now in moved):
+                self._leasing.empty_buffer(host_id)
         return rows[-1].host_id, rows[-1].fingerprint
 
     def _move(self, batch: UrlBatch, before: UrlRow, after: UrlRow) -> None:

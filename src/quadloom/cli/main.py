@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import gc
 import os
+import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -181,7 +182,10 @@ def run(arguments: Sequence[str]) -> int:
         hint = f"did you mean `quadloom {near[0]}`?" if near else "to list the commands: `quadloom --help`"
         return _complain(f"there is no command {word!r}", hint, 2)
     except CycloptsError as error:
-        return _complain(str(error).strip(), f"to see its arguments: `quadloom {_command(arguments)}--help`", 2)
+        said = str(error).strip()
+        if left := re.fullmatch(r"Unused Tokens: \[(.*)\]\.", said):
+            said = f"unexpected argument: {left[1]}"
+        return _complain(said, f"to see its arguments: `quadloom {_command(arguments)}--help`", 2)
     except QuadloomError as error:
         return _complain(error.message, error.hint or "to look for common causes: `quadloom check`", error.exit_code)
     except KeyboardInterrupt:

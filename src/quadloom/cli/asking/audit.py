@@ -22,7 +22,7 @@ from quadloom.checks.codes import codes as known_codes
 from quadloom.checks.page import check_audit_settings
 from quadloom.cli.session import Session, session
 from quadloom.cli.tables import shortened
-from quadloom.errors import UsageError
+from quadloom.errors import NothingFound, UsageError
 from quadloom.model.finding import WEIGHT
 from quadloom.model.page import Page
 from quadloom.settings import Settings
@@ -77,6 +77,8 @@ def audit(
             pages = _again(pages, warehouse, s.settings)
         gravest = GravestFindings(code)
         report = audited(gravest.through(with_across(pages, stores)), since=moment(since), codes_wanted=code)
+    if site and not report.sites:  # a misspelt site must not pass a check
+        raise NothingFound(f"no page of {', '.join(site)} was visited", hint="to see the sites: `quadloom sites`")
     if code and not report.groups:
         near = (
             difflib.get_close_matches(code[0], known_codes(), n=1, cutoff=0.8) if code[0] not in known_codes() else []

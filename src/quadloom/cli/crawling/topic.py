@@ -45,6 +45,7 @@ from quadloom.topical.strategies.adaptive import Adaptive
 from quadloom.topical.survey import SurveyedSite, by_category, shares
 from quadloom.topical.watched import WATCHED, WatchedTopic, forget
 from quadloom.warehouse import Warehouse
+from quadloom.web.view.filters import counted
 
 topic = App(name="topic", help="Collect pages on a topic, using the sites' own search.")
 _HITS = 200  # taken from one web searcher
@@ -132,7 +133,7 @@ def collect(
         on_topic, off_topic = _examples(s, example or ()), _examples(s, against or ())
         types = tuple(type or s.settings.topic.types)
         wanted = Topic(broad, narrow, on_topic, off_topic, types)
-        s.say(f"{len(sites)} sites, {s.settings.topic.budget} requests at most")
+        s.say(f"{counted(len(sites), 'site')}, at most {counted(s.settings.topic.budget, 'request')}")
         with _Display(s) as display:
             report = warehouse.topic(
                 broad,

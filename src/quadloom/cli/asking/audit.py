@@ -150,7 +150,16 @@ def _print_screen(s: Session, report: AuditReport, limit: int) -> None:
     s.table(
         ["site", "score", "pages", "with data", "errors", "warnings", "new", "fixed"],
         [
-            (one.site, round(one.score), one.pages, one.with_data, one.errors, one.warnings, one.new, one.fixed)
+            (
+                one.site,
+                round(one.score) if one.with_data else "–",
+                one.pages,
+                one.with_data,
+                one.errors,
+                one.warnings,
+                one.new,
+                one.fixed,
+            )
             for one in report.sites
         ],
     )
@@ -171,8 +180,9 @@ def report_lines(report: AuditReport, limit: int) -> Iterator[str]:
     """The report as text."""
     for one in report.sites:
         change = f" · {one.new} new, {one.still} still there, {one.fixed} fixed" if one.compared or one.new else ""
+        score = f"score {one.score:.0f} of 100" if one.with_data else "no data to score"
         yield (
-            f"{one.site}  score {one.score:.0f} of 100 · {counted(one.pages, 'page')}, {one.with_data} with data · "
+            f"{one.site}  {score} · {counted(one.pages, 'page')}, {one.with_data} with data · "
             f"{counted(one.errors, 'error')}, {counted(one.warnings, 'warning')}, "
             f"{counted(one.remarks, 'remark')}{change}"
         )

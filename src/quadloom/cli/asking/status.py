@@ -29,6 +29,10 @@ OUTDATED = (
     "blanks. To rebuild it: `quadloom rebuild`."
 )
 
+_STATES = {
+    "queued": "left to read", "leased": "in progress", "waiting": "to be read again later", "done": "done",
+    "dead": "given up", "parked": "out of scope",
+}  # fmt: skip
 _WORKER_COLUMNS = (
     "worker", "state", "host", "version", "phases", "shards", "pages/s", "pages", "failed", "queued", "cores busy",
     "load", "MiB used", "MiB free", "disk GiB free", "silent s",
@@ -283,11 +287,9 @@ def _counted(group: Mapping[str, Value], leave_out: Sequence[str] = ()) -> str:
 def _queue(frontier: Mapping[str, Value]) -> str:
     """The states of URLs, in the words of a crawl's last lines."""
     counts = _numbers(frontier)
-    words = {
-        "queued": "left to read", "leased": "in progress", "waiting": "to be read again later", "done": "done",
-        "dead": "given up", "parked": "out of scope",
-    }  # fmt: skip
-    parts = [f"{counts.get(name, 0):,} {text}" for name, text in words.items() if counts.get(name) or name == "queued"]
+    parts = [
+        f"{counts.get(name, 0):,} {text}" for name, text in _STATES.items() if counts.get(name) or name == "queued"
+    ]
     if hosts := counts.get("hosts"):
         blocked = f", {counts['blocked_hosts']:,} blocked" if counts.get("blocked_hosts") else ""
         parts.append(f"{hosts:,} {'host' if hosts == 1 else 'hosts'}{blocked}")

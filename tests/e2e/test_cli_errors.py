@@ -67,6 +67,25 @@ def test_a_link_strategy_that_cannot_be_used_costs_no_url(tmp_path: Path) -> Non
     assert [path.name for path in tmp_path.iterdir()] == ["bad.rq"]
 
 
+def test_a_name_that_is_misspelt_is_no_success(tmp_path: Path) -> None:
+    """A check of a site in CI must not pass because the site's name is wrong."""
+    with Warehouse.open(tmp_path / "quadloom-data"):
+        pass
+    complained(quadloom("audit", "--site", "nosuch.example", "--fail-on", "error", cwd=tmp_path), 4, "nosuch.example")
+    complained(quadloom("changes", "--subscription", "nosuch", cwd=tmp_path), 4, "'nosuch'", "subscribe list")
+    complained(quadloom("refresh", "--site", "nosuch.example", cwd=tmp_path), 0, "0 pages", "quadloom sites")
+    complained(quadloom("sparql", "query.rq", cwd=tmp_path), 2, "a file", "sparql -f query.rq")
+    complained(quadloom("config", "show", "nosuch", cwd=tmp_path), 2, "unexpected argument: 'nosuch'")
+
+
+def test_inspect_says_once_why_a_page_cannot_be_fetched_and_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "quadloom.toml").write_text('[guard]\nallow = ["127.0.0.0/8"]\n', encoding="utf-8")
+    done = quadloom("inspect", "http://127.0.0.1:9/", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stdout.count("Could not connect") == 1, done.stdout
+    assert "next: check host and port" in done.stdout + done.stderr
+
+
 def test_a_port_that_is_taken_or_none(tmp_path: Path) -> None:
     with Warehouse.open(tmp_path / "quadloom-data"):
         pass
@@ -251,7 +270,7 @@ def test_the_demo_honours_the_name_of_a_warehouse(tmp_path: Path) -> None:
     ("url", "allow", "words"),
     [
         ("http://127.0.0.1:9/", '["127.0.0.0/8"]', ("failed: connect:", "check host and port")),
-        ("http://127.0.0.1:9/", "[]", ("denied: guard:", "guard.allow")),
+        ("http://127.0.0.1:9/", "[]", ("denied: guard:", "allow = [", "[guard]")),
         ("http://no-such-host.invalid/", "[]", ("dns:", "spelling of the host")),
     ],
     ids=["refused", "guard", "dns"],

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from xml.etree import ElementTree
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quadloom.web.view.charts import Mark, bars
 from quadloom.web.view.pictures import Branch, Edge, Node, star, tree
 
 SVG = "{http://www.w3.org/2000/svg}"
+
+
+def test_bars_begin_where_the_longest_label_ends() -> None:
+    def begin(label: str) -> float:
+        found = re.search(r'<rect class="fill" x="(\d+)"', bars([Mark(label, 1.0)], "t"))
+        assert found is not None
+        return float(found[1])
+
+    assert 30 < begin("Ghent") < begin("Valencia") < begin("東京都千代田区丸の内") <= begin("x" * 60)
 
 
 @given(st.lists(st.text(max_size=60), max_size=8), st.text(max_size=60))

@@ -16,7 +16,7 @@ from typing import TypeVar
 import msgspec
 import pyoxigraph as ox
 
-from quadloom.asking.sparql.prefixes import PREFIXES, both_schemes, expand, shorten, type_iris
+from quadloom.asking.sparql.prefixes import PREFIXES, both_schemes, expand, nearest, shorten, type_iris
 from quadloom.asking.things.merging import Ask, MergedThings, merged_things
 from quadloom.asking.things.paths import (
     BLANK,
@@ -159,10 +159,12 @@ class ThingTables:
         wanted = [canonical(iri) for iri in type_iris(expand(name.strip()))]
         best = max(wanted, key=self.count_of, default="")
         if not best or not self.count_of(best):
-            raise NothingFound(
-                f"there is no thing of type {name[:100]}", hint="`quadloom stats` lists the types in use"
-            )
+            raise NothingFound(f"there is no thing of type {name[:100]}", hint=self._nearest(name))
         return best
+
+    def _nearest(self, name: str) -> str:
+        near = nearest(name.strip(), sorted(self._classes, key=self._classes.__getitem__, reverse=True))
+        return f"did you mean {near}?" if near else "`quadloom stats` lists the types in use"
 
     def count_of(self, type: str) -> int:
         """Descriptions of things of a type, by the statistics."""

@@ -21,7 +21,7 @@ from quadloom.checks.codes import codes as known_codes
 from quadloom.checks.page import check_audit_settings
 from quadloom.cli.session import Session, session
 from quadloom.cli.tables import shortened
-from quadloom.errors import UsageError
+from quadloom.errors import NothingFound, UsageError
 from quadloom.model.finding import WEIGHT
 from quadloom.model.page import Page
 from quadloom.settings import Settings
@@ -76,6 +76,8 @@ def audit(
             pages = _again(pages, warehouse, s.settings)
         gravest = GravestFindings(code)
         report = audited(gravest.through(with_across(pages, stores)), since=moment(since), codes_wanted=code)
+    if site and not report.sites:  # a misspelt site must not pass a check
+        raise NothingFound(f"no page of {', '.join(site)} was visited", hint="to see the sites: `quadloom sites`")
     if code and not report.groups:
         near = (
             difflib.get_close_matches(code[0], known_codes(), n=1, cutoff=0.8) if code[0] not in known_codes() else []
@@ -147,7 +149,16 @@ def _print_screen(s: Session, report: AuditReport, limit: int) -> None:
     s.table(
         ["site", "score", "pages", "with data", "errors", "warnings", "new", "fixed"],
         [
-            (one.site, round(one.score), one.pages, one.with_data, one.errors, one.warnings, one.new, one.fixed)
+            (
+                one.site,
+                round(one.score) if one.with_data else "–",
+                one.pages,
+                one.with_data,
+                one.errors,
+                one.warnings,
+                one.new,
+                one.fixed,
+            )
             for one in report.sites
         ],
     )
@@ -168,8 +179,9 @@ def report_lines(report: AuditReport, limit: int) -> Iterator[str]:
     """The report as text."""
     for one in report.sites:
         change = f" · {one.new} new, {one.still} still there, {one.fixed} fixed" if one.compared or one.new else ""
+        score = f"score {one.score:.0f} of 100" if one.with_data else "no data to score"
         yield (
-            f"{one.site}  score {one.score:.0f} of 100 · {counted(one.pages, 'page')}, {one.with_data} with data · "
+            f"{one.site}  {score} · {counted(one.pages, 'page')}, {one.with_data} with data · "
             f"{counted(one.errors, 'error')}, {counted(one.warnings, 'warning')}, "
             f"{counted(one.remarks, 'remark')}{change}"
         )

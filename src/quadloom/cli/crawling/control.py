@@ -121,6 +121,8 @@ def refresh(*urls: str, site: str = "", older_than: str = "") -> None:
         them = "it" if answer == 1 else "them"
         when = f"the running crawl reads {them} next" if is_running else f"to read {them} now: `quadloom crawl`"
         s.say(f"{answer} {'page is' if answer == 1 else 'pages are'} due again" + (f"; {when}" if answer else ""))
+        if not answer:
+            s.say("hint: to see the sites and when their pages are due: `quadloom sites`")
 
 
 def strategies(

@@ -49,6 +49,7 @@ from quadloom.topical.strategies.adaptive import Adaptive
 from quadloom.topical.survey import SurveyedSite, by_category, shares
 from quadloom.topical.watched_topics import WATCHED, WatchedTopic, forget
 from quadloom.warehouse import Warehouse
+from quadloom.web.view.filters import counted
 
 topic = App(name="topic", help="Collect pages on a topic, using the sites' own search.")
 _HITS = 200  # taken from one web searcher
@@ -136,7 +137,7 @@ def collect(
         wanted = Topic(broad, narrow, _examples(s, example or ()), _examples(s, against or ()), types)
         if running:
             return _hand_over(s, wanted, sites, pause)
-        s.say(f"{len(sites)} sites, {s.settings.topic.budget} requests at most")
+        s.say(f"{counted(len(sites), 'site')}, at most {counted(s.settings.topic.budget, 'request')}")
         with _Display(s) as display:
             report = warehouse.topic(
                 broad,

@@ -171,7 +171,9 @@ def _row(request: WebRequest) -> PageRow:
     if row is None:
         state = request.warehouse.stores.frontier.explain(url.key, request.site.clock())
         queued = f"; its state in the queue is {state.state!r}" if state else ""
-        raise HttpError(404, f"{url.href} has not been fetched yet{queued}", hint="/search lists the pages that have")
+        raise HttpError(
+            404, f"{url.href} has not been fetched yet{queued}", hint="/search lists the pages that have been fetched"
+        )
     return row
 
 

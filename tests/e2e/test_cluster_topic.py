@@ -68,7 +68,7 @@ class TopicCluster:
         """Empty before the first worker has made the tables."""
         with psycopg.connect(self.url, autocommit=True) as connection:
             try:
-                return connection.execute(statement).fetchall()  # type: ignore[call-overload, no-any-return]
+                return connection.execute(statement).fetchall()
             except psycopg.errors.UndefinedTable:
                 return []
 
@@ -80,7 +80,7 @@ class TopicCluster:
 
     def watched(self) -> WatchedTopic:
         ((data,),) = self.rows("SELECT data FROM value WHERE name LIKE 'watched-topic:%'")
-        return decode(bytes(data), WatchedTopic)  # type: ignore[call-overload, no-any-return]
+        return decode(bytes(data), WatchedTopic)  # type: ignore[call-overload]
 
     def asked_by(self) -> set[str]:
         """Workers that have reported a round."""

@@ -71,7 +71,7 @@ def rank(
     variant: Variant = "mean",
     damping: float = 0.85,
     personalization: Personalization = None,
-    dangling: Dangling = "normalize",
+    dangling: Dangling = "personalize",
     tol: float = 1e-9,
     start: RankVectors | None = None,
     max_iterations: int = 10_000,

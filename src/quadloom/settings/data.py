@@ -149,8 +149,8 @@ class FreshnessSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     damping: Annotated[float, doc("damping factor of importance"), SHARE] = 0.85
     dangling: Annotated[
         Literal["normalize", "personalize"],
-        doc("pages without links: scale all importance up (Xyleme), or jump to random pages (PageRank)"),
-    ] = "normalize"
+        doc("pages without links: jump to random pages (PageRank), or scale all importance up (Xyleme)"),
+    ] = "personalize"
     usefulness: Annotated[
         Literal["mean", "many"],
         doc("usefulness of a page: the mean over its links (Xyleme), or higher the more links lead to data"),

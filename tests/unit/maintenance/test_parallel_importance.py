@@ -63,7 +63,7 @@ def solved(folder: Path, runner: Runner, variant: Variant = "mean", *, resume: b
         variant=variant,
         damping=0.85,
         personalization=None,
-        dangling="normalize",
+        dangling="personalize",
         tol=TOLERANCE,
         start=None,
     )

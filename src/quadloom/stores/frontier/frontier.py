@@ -391,8 +391,7 @@ class TableFrontier:
             with self._database.transaction():
                 batch = UrlBatch(self._queue)
                 for before, now in moved:
-                    batch.leave(before)
-                    batch.enter(now)
+                    batch.move(before, now)
                 self._url_records.update_scores([now for _, now in moved])
                 batch.write()
             for host_id in dict.fromkeys(now.host_id for _, now in moved):
@@ -400,8 +399,7 @@ class TableFrontier:
         return rows[-1].host_id, rows[-1].fingerprint
 
     def _move(self, batch: UrlBatch, before: UrlRow, after: UrlRow) -> None:
-        batch.leave(before)
-        batch.enter(after)
+        batch.move(before, after)
         self._url_records.update([after])
         self._leasing.empty_buffer(after.host_id)
 

@@ -211,8 +211,7 @@ class TableFrontier:
         with self._database.transaction():
             batch = UrlBatch(self._queue)
             for row in rows:
-                batch.leave(row)
-                batch.enter(row.due_now(refresh_first))
+                batch.move(row, row.due_now(refresh_first))
             self._url_records.update([row.due_now(refresh_first) for row in rows])
             batch.write()
             self._queue.read_first_due()
@@ -261,8 +260,7 @@ class TableFrontier:
             elif row.token == rules.token_of(settlement):
                 continue
             after = after_settlement(row, settlement)
-            batch.leave(row)
-            batch.enter(after)
+            batch.move(row, after)
             settled.append(SettledRow(after, settlement))
             host.remove(visit.fingerprint)
             if after.state == UrlState.QUEUED:

@@ -7,19 +7,21 @@ The session builds what a crawl consists of and owns all of it:
     CrawlSession ── Crawl ── Ingest ── hooks: RefreshScheduler, ChangeNotifier, HubSubscriptions
                  ├─ PageRanker (a thread)        ├─ CrawlCommands (what a ControlServer asks)
                  ├─ Rescheduler                  ├─ NotificationSender (a thread)
-                 ├─ TopicRounds (a thread, in a crawl without an end)
-                 └─ SiteSearches (a thread, if `crawl.site_search` is set)
+                 └─ BackgroundRounds: TopicRounds (a thread, in a crawl without an end),
+                                      SiteSearches (a thread, if `crawl.site_search` is set)
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import msgspec
 
+from quadloom.crawl.background import BackgroundAccess, BackgroundRounds
 from quadloom.crawl.commands import CrawlCommands
 from quadloom.crawl.control import ControlRequest, ControlServer
 from quadloom.crawl.loop import Crawl
@@ -33,9 +35,7 @@ from quadloom.fetching.process import FetchProcess
 from quadloom.fetching.unit import FetchUnitFactory
 from quadloom.ingest.inbox import Inbox
 from quadloom.ingest.ingest import Ingest
-from quadloom.ingest.traps.filter import TrapFilter
 from quadloom.model.event import Event, EventKind
-from quadloom.model.link import Discovery
 from quadloom.model.outcome import PageRow, Settlement
 from quadloom.model.phase import ALL_PHASES
 from quadloom.model.wire import Value
@@ -57,11 +57,8 @@ from quadloom.subscriptions.sender import NotificationSender
 from quadloom.subscriptions.service import Subscriptions
 from quadloom.subscriptions.websub import HubSubscriptions
 
-if TYPE_CHECKING:  # few crawls have to do with queries, topics and searches, and their modules are many
+if TYPE_CHECKING:  # few crawls have to do with queries, and their modules are many
     from quadloom.asking.sparql.service import QueryService
-    from quadloom.topical.polite_access import FetchedPage
-    from quadloom.topical.site_search import SiteSearches
-    from quadloom.topical.watched_topics import TopicRounds
 
 T = TypeVar("T")
 _MOST_NOTICES = 20  # of one report
@@ -123,89 +120,34 @@ class CrawlSession:
         # A crawl outlives an outage of its servers; who stops it does not want to wait for them.
         stores.state.wait_while(lambda: not self._stopped and not self._closed)
         self._inbox = Inbox()
-        # The link matrix is derived, as the indexes are, and written by whoever writes them.
-        self._ranker = (
-            page_ranker(stores, settings, notice=lambda text: self.notice("notice", text))
-            if "index" in phases
-            else None
-        )
-        self._scheduler = RefreshScheduler(
-            stores.catalog, stores.frontier, settings, ranker=self._ranker, scope=self._current_scope
-        )
-        self._notifier = notifier = ChangeNotifier(stores.catalog, stores.outbox, stores.quads)
-        hubs = HubSubscriptions(stores.catalog, stores.frontier, settings)
-        self._ingest = Ingest(
-            stores,
-            settings,
-            hooks=(self._scheduler, notifier, hubs),
-            inbox=self._inbox,
-            workers=settings.crawl.workers or max(1, (os.cpu_count() or 2) - 1),
-            links_of=self._ranker.append if self._ranker is not None else lambda _page, _edges: None,
-            clock=clock,
-            notice=self.notice,
-        )
-        self._rescheduler: Rescheduler | None = None
-        self._searches: SiteSearches | None = None
-        try:
+        self._notifier = ChangeNotifier(stores.catalog, stores.outbox, stores.quads)
+        self._hubs = HubSubscriptions(stores.catalog, stores.frontier, settings)
+        self._background: BackgroundRounds | None = None  # of a process that runs all phases
+        with ExitStack() as started:  # closes what the earlier steps have started if a later one fails
+            # The link matrix is derived, as the indexes are, and written by the process that writes them.
+            self._ranker = (
+                page_ranker(stores, settings, notice=lambda text: self.notice("notice", text))
+                if "index" in phases
+                else None
+            )
+            if self._ranker is not None:
+                started.callback(self._ranker.close)
+            self._scheduler = RefreshScheduler(
+                stores.catalog, stores.frontier, settings, ranker=self._ranker, scope=self._current_scope
+            )
+            self._ingest = self._make_ingest(settings)
+            started.callback(self._ingest.close)
             # Without shards of its own, a worker cannot tell which pages are on their way through another's indexer.
             self.replayed = self._ingest.replay() if stores.shards is None or "fetch" in phases else 0
             self._ingest.open_backlog()
-            if {"fetch", "index"} <= phases:
-                self._rescheduler = Rescheduler(
-                    stores.catalog,
-                    stores.frontier,
-                    self._scheduler,
-                    self._ranker,
-                    self._current_scope,
-                    self._ingest.describe,
-                )
-            self._crawl = Crawl(
-                stores.frontier,
-                settings,
-                self._ingest,
-                self._rescheduler,
-                phases=phases,
-                pacer=self._scheduler.pacer() if forever and "fetch" in phases else None,
-                waits=waits,
-                expects_more=lambda: self._searches is not None and self._searches.pending(),
-                fetch=fetch,
-                clock=clock,
-                notice=self.notice,
-            )
-        except BaseException:
-            if self._ranker is not None:
-                self._ranker.close()
-            self._ingest.close()  # its processes and threads must not outlive a session that never was
-            raise
-        self._topics: TopicRounds | None = None
-        if phases == ALL_PHASES:
-            try:
-                self._make_background(settings, forever=forever)
-            except BaseException:
-                self.close()  # as above; the fetch process runs by now
-                raise
-        self._commands = CrawlCommands(
-            self._crawl,
-            self._scheduler,
-            scope,
-            CrawlRequests(stores, scope),
-            Subscriptions(stores, queries),
-            notifier,
-            hubs,
-            stores,
-            notice=self.notice,
-        )
-        self._sender = NotificationSender(
-            stores,
-            settings,
-            self._inbox,
-            notifier,
-            hubs,
-            queries,
-            indexed=lambda: self._ingest.counts.indexed,
-            notice=self.notice,
-            is_leader=is_leader,
-        )
+            self._rescheduler = self._make_rescheduler() if {"fetch", "index"} <= phases else None
+            self._crawl = self._make_crawl(settings, forever=forever, waits=waits, fetch=fetch)
+            started.callback(self._crawl.close)
+            if phases == ALL_PHASES:
+                self._background = self._make_background(settings, forever=forever)
+            self._commands = self._make_commands(queries)
+            self._sender = self._make_sender(settings, queries, is_leader)
+            started.pop_all()
 
     def __iter__(self) -> Iterator[Settlement]:
         if step := self._stores.frontier.clock_step:
@@ -228,8 +170,8 @@ class CrawlSession:
         if self._ranker is not None:
             self._ranker.start(self._inbox.fail)
         history = RunHistory(self._stores.catalog, self._clock())
-        for rounds in self._background:
-            rounds.start(self._inbox.fail)
+        if self._background is not None:
+            self._background.start(self._inbox.fail)
         try:
             for settlement in self._crawl:
                 self._publish_settlement(settlement)
@@ -253,11 +195,11 @@ class CrawlSession:
         self._closed = True
         close_all(
             (
-                *(rounds.close for rounds in self._background),
+                *((self._background.stop,) if self._background is not None else ()),
                 self._crawl.close,
                 *((self._ranker.close,) if self._ranker is not None else ()),
                 self._ingest.close,
-                *(rounds.join for rounds in self._background),
+                *((self._background.join,) if self._background is not None else ()),
                 self._save_schedule,
             )
         )
@@ -278,8 +220,8 @@ class CrawlSession:
     def stop(self) -> None:
         self._stopped = True
         self._crawl.stop()
-        for rounds in self._background:
-            rounds.close()
+        if self._background is not None:
+            self._background.stop()
 
     def report(self) -> CrawlReport:
         report = self._crawl.report()
@@ -333,31 +275,79 @@ class CrawlSession:
         """Shards with pages that are on their way through the indexer."""
         return self._ingest.unfinished_shards()
 
-    def _make_background(self, settings: Settings, *, forever: bool) -> None:
-        """What asks hosts beside the queue, in threads of their own. Imported here, because few crawls need it."""
-        stores, clock = self._stores, self._clock
-        access = _BackgroundAccess(self._crawl, self._scheduler, self._ingest.traps, stores, self._inbox)
-        if forever:
-            from quadloom.topical.watched_topics import TopicRounds
+    # The steps of the constructor.
 
-            self._topics = TopicRounds(stores, settings, access, notice=self._tell, clock=clock)
-        if settings.crawl.site_search:
-            from quadloom.topical.site_search import SiteSearches
+    def _make_ingest(self, settings: Settings) -> Ingest:
+        return Ingest(
+            self._stores,
+            settings,
+            hooks=(self._scheduler, self._notifier, self._hubs),
+            inbox=self._inbox,
+            workers=settings.crawl.workers or max(1, (os.cpu_count() or 2) - 1),
+            links_of=self._ranker.append if self._ranker is not None else lambda _page, _edges: None,
+            clock=self._clock,
+            notice=self.notice,
+        )
 
-            self._searches = SiteSearches(
-                stores, settings, self._current_scope, access, throttle=forever, notice=self._tell, clock=clock
-            )
+    def _make_rescheduler(self) -> Rescheduler:
+        return Rescheduler(
+            self._stores.catalog,
+            self._stores.frontier,
+            self._scheduler,
+            self._ranker,
+            self._current_scope,
+            self._ingest.describe,
+        )
 
-    @property
-    def _background(self) -> list[TopicRounds | SiteSearches]:
-        return [rounds for rounds in (self._topics, self._searches) if rounds is not None]
+    def _make_crawl(self, settings: Settings, *, forever: bool, waits: bool, fetch: FetchUnitFactory) -> Crawl:
+        return Crawl(
+            self._stores.frontier,
+            settings,
+            self._ingest,
+            self._rescheduler,
+            phases=self.phases,
+            pacer=self._scheduler.pacer() if forever and "fetch" in self.phases else None,
+            waits=waits,
+            expects_more=lambda: self._background is not None and self._background.pending(),
+            fetch=fetch,
+            clock=self._clock,
+            notice=self.notice,
+        )
+
+    def _make_background(self, settings: Settings, *, forever: bool) -> BackgroundRounds:
+        access = BackgroundAccess(self._crawl, self._scheduler, self._ingest.traps, self._stores, self._inbox)
+        return BackgroundRounds(self._stores, settings, self._current_scope, access, forever=forever, clock=self._clock)
+
+    def _make_commands(self, queries: Callable[[], QueryService]) -> CrawlCommands:
+        return CrawlCommands(
+            self._crawl,
+            self._scheduler,
+            self._scope,
+            CrawlRequests(self._stores, self._scope),
+            Subscriptions(self._stores, queries),
+            self._notifier,
+            self._hubs,
+            self._stores,
+            notice=self.notice,
+        )
+
+    def _make_sender(
+        self, settings: Settings, queries: Callable[[], QueryService], is_leader: Callable[[], bool]
+    ) -> NotificationSender:
+        return NotificationSender(
+            self._stores,
+            settings,
+            self._inbox,
+            self._notifier,
+            self._hubs,
+            queries,
+            indexed=lambda: self._ingest.counts.indexed,
+            notice=self.notice,
+            is_leader=is_leader,
+        )
 
     def _current_scope(self) -> Scope:
         return self._scope.current
-
-    def _tell(self, text: str) -> None:
-        """A notice from a background thread."""
-        self._inbox.event("notice", text)
 
     def _publish_settlement(self, settlement: Settlement) -> None:
         page = settlement.page
@@ -380,41 +370,6 @@ class CrawlSession:
         if self._stores.shards is not None:
             data = {**data, "worker": self._stores.shards.owner.partition(":")[0]}  # all machines see it
         self._stores.bus.publish(Event(self._events, kind, unix_time(), subject, data))
-
-
-class _BackgroundAccess:
-    """What rounds of watched topics and site searches need of the crawl."""
-
-    def __init__(
-        self,
-        crawl: Crawl,
-        scheduler: RefreshScheduler,
-        traps: TrapFilter,
-        stores: Stores,
-        inbox: Inbox,
-    ) -> None:
-        self._crawl = crawl
-        self._scheduler = scheduler
-        self._traps = traps
-        self._catalog = stores.catalog
-        self._inbox = inbox
-
-    def call(self, action: Callable[[], T]) -> T:
-        return self._inbox.call(action)
-
-    def take(self, fetched: FetchedPage) -> None:
-        from quadloom.topical.topic import as_known
-
-        self._crawl.take(as_known(fetched.visit, self._catalog), fetched.result, fetched.pace)
-
-    def admit(self, found: Sequence[Discovery]) -> Sequence[Discovery]:
-        return self._scheduler.predictor.prioritize(self._traps.admit(found), from_data=False)
-
-    def charge(self, requests: int) -> None:
-        self._crawl.charge(requests)
-
-    def bandwidth(self) -> float:
-        return 0.0 if self._crawl.paused else self._scheduler.shares.bandwidth
 
 
 def page_ranker(

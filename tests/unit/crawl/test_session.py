@@ -216,6 +216,25 @@ def test_nor_does_one_whose_site_search_cannot_begin(tmp_path: Path) -> None:
         assert {thread.name for thread in threading.enumerate()} <= before
 
 
+def test_nor_does_one_whose_last_step_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By then everything else is made: workers, indexer, fetch unit, site searches."""
+
+    def fail(*_: object, **_named: object) -> None:
+        raise UsageError("no sender")
+
+    monkeypatch.setattr("quadloom.crawl.session.NotificationSender", fail)
+    clock = Clock()
+    settings = msgspec.structs.replace(SETTINGS, crawl=msgspec.structs.replace(SETTINGS.crawl, site_search=5))
+    with Warehouse.open(tmp_path, settings=settings) as warehouse:
+        before = {thread.name for thread in threading.enumerate()}
+        with pytest.raises(UsageError, match="no sender"):
+            session(warehouse, Web(clock), clock)
+        assert {thread.name for thread in threading.enumerate()} <= before
+        monkeypatch.undo()
+        running = session(warehouse, Web(clock), clock)
+        running.close()
+
+
 class FailingWeb(Web):
     """Four sites of three pages each. After a while, nobody answers for some `seconds`: the network of this machine is
     away, as a look at the network finds out."""

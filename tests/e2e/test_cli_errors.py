@@ -67,6 +67,14 @@ def test_a_contact_that_no_site_could_use(tmp_path: Path, command: tuple[str, ..
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_browser_that_is_missing_costs_no_warehouse(tmp_path: Path) -> None:
+    config = tmp_path / "quadloom.toml"
+    config.write_text('[crawl]\nbrowser = "auto"\nbrowser_path = "/no/such/browser"\n', encoding="utf-8")
+    done = quadloom("crawl", "http://127.0.0.1:9/", "--contact", "a@b.example", cwd=tmp_path)
+    assert done.returncode == 3 and "crawl.browser" in done.stderr, done.stderr
+    assert list(tmp_path.iterdir()) == [config]
+
+
 def test_refresh_makes_no_warehouse(tmp_path: Path) -> None:
     complained(quadloom("refresh", "https://example.org/", cwd=tmp_path), 6, "no warehouse")
     assert list(tmp_path.iterdir()) == []

@@ -167,6 +167,10 @@ def check_start(s: Session, starts: list[str]) -> None:
         return
     refuse_lost_database(s.warehouse, s.settings)
     check_strategies(s.settings)
+    if s.settings.crawl.browser != "never":
+        from quadloom.fetching.browser.renderer import find_browser
+
+        find_browser(s.settings)
     first = starts or s.settings.crawl.seeds
     if not first:
         raise UsageError(

@@ -57,6 +57,29 @@ def test_a_first_crawl_that_is_refused_leaves_nothing_behind(tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("contact", "hint"),
+    [("nonsense", "you@example.org"), ("example.org/bot", "did you mean https://example.org/bot"), ("a@b c", "you@")],
+)
+@pytest.mark.parametrize("command", [("crawl", "https://example.org/"), ("topic", "travel")])
+def test_a_contact_that_no_site_could_use(tmp_path: Path, command: tuple[str, ...], contact: str, hint: str) -> None:
+    complained(quadloom(*command, "--contact", contact, cwd=tmp_path), 3, repr(contact), hint)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_browser_that_is_missing_costs_no_warehouse(tmp_path: Path) -> None:
+    config = tmp_path / "quadloom.toml"
+    config.write_text('[crawl]\nbrowser = "auto"\nbrowser_path = "/no/such/browser"\n', encoding="utf-8")
+    done = quadloom("crawl", "http://127.0.0.1:9/", "--contact", "a@b.example", cwd=tmp_path)
+    assert done.returncode == 3 and "crawl.browser" in done.stderr, done.stderr
+    assert list(tmp_path.iterdir()) == [config]
+
+
+def test_refresh_makes_no_warehouse(tmp_path: Path) -> None:
+    complained(quadloom("refresh", "https://example.org/", cwd=tmp_path), 6, "no warehouse")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_link_strategy_that_cannot_be_used_costs_no_url(tmp_path: Path) -> None:
     crawl = ("crawl", "http://127.0.0.1:9/", "--contact", "a@b.example", "--strategy")
     (tmp_path / "bad.rq").write_text("SELECT ?target WHERE {", encoding="utf-8")
@@ -263,6 +286,9 @@ def test_the_demo_honours_the_name_of_a_warehouse(tmp_path: Path) -> None:
     done = quadloom("-w", "other", "demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "quadloom -w other serve" in done.stdout
+    audited = json.loads(quadloom("-w", "other", "audit", "--json", cwd=tmp_path).stdout)
+    total = sum(site["errors"] + site["warnings"] + site["remarks"] for site in audited["sites"])
+    assert f"{total} findings" in done.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["other"]
 
 

@@ -226,7 +226,8 @@ def _trend(points: tuple[TrendPoint, ...]) -> str:
 def _group(group: DefectGroup) -> str:
     known = codes().get(group.code)
     examples = "".join(
-        f'<li><a href="{escape(one.page)}">{escape(one.page)}</a>{f" line {one.line}" if one.line else ""}</li>'
+        f'<li><a href="{escape(one.page)}">{escape(one.page)}</a>{f" line {one.line}" if one.line else ""}'
+        f"{_linked_from(group, one.page)}</li>"
         for one in group.examples
     )
     first = next((one for one in group.examples if one.excerpt), None)
@@ -242,6 +243,12 @@ def _group(group: DefectGroup) -> str:
         f"<code>{escape(group.code)}</code> · {escape(group.site)} · {escape(group.path)}{new}</p>{source}"
         f"<p><b>Fix:</b> {escape(group.fix or (known.fix if known else ''))}</p>{meaning}<ul>{examples}</ul></article>"
     )
+
+
+def _linked_from(group: DefectGroup, page: str) -> str:
+    """The pages on which a dead link is corrected."""
+    pages = "".join(f'<li><a href="{escape(one)}">{escape(one)}</a></li>' for one in group.linked_from.get(page, ()))
+    return f"<br>linked from<ul>{pages}</ul>" if pages else ""
 
 
 def _moment(at: float, other: float) -> str:

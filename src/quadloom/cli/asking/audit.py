@@ -13,6 +13,7 @@ import msgspec
 from quadloom.asking.audit.across_pages import with_across
 from quadloom.asking.audit.formats import GravestFindings, junit, sarif
 from quadloom.asking.audit.html_report import html_report
+from quadloom.asking.audit.linking_pages import with_linking_pages
 from quadloom.asking.audit.report import AuditReport, DefectGroup, PageFindings, pages_of
 from quadloom.asking.audit.report import audit as audited
 from quadloom.asking.inspect.child import InspectTask, InspectWorker
@@ -76,6 +77,7 @@ def audit(
             pages = _again(pages, warehouse, s.settings)
         gravest = GravestFindings(code)
         report = audited(gravest.through(with_across(pages, stores)), since=moment(since), codes_wanted=code)
+        report = with_linking_pages(report, stores)
     if site and not report.sites:  # a misspelt site must not pass a check
         raise NothingFound(f"no page of {', '.join(site)} was visited", hint="to see the sites: `quadloom sites`")
     if code and not report.groups:
@@ -171,8 +173,9 @@ def _print_screen(s: Session, report: AuditReport, limit: int) -> None:
         eligible = [f"{name} {found} of {pages}" for name, (found, pages) in rich.items()]
         s.print(f"\neligible for rich results: {', '.join(eligible)}")
     for line in group_report(report, limit):
-        place = line.strip()
-        s.print("    " + shortened(place, s.out.width - 4) if line.startswith("    ") else line)
+        place = line.lstrip()
+        indent = line[: len(line) - len(place)]
+        s.print(indent + shortened(place, s.out.width - len(indent)) if line.startswith("    ") else line)
 
 
 def report_lines(report: AuditReport, limit: int) -> Iterator[str]:
@@ -224,3 +227,5 @@ def group_lines(group: DefectGroup) -> Iterator[str]:
         place = f" line {example.line}" if example.line else ""
         found = f": {shortened(' '.join(example.found.split()), 40)}" if example.found and example.line else ""
         yield f"    {example.page}{place}{found}"
+        for page in group.linked_from.get(example.page, ()):
+            yield f"      linked from {page}"

@@ -144,6 +144,8 @@ def why(url: str) -> None:
         s.emit(explained)
         return
     s.say(f"{explained.url} is {explained.state}")
+    if explained.summary:
+        s.say(explained.summary)
     s.table(
         ["part", "what", "value", "rule"],
         [(reason.part, reason.what, reason.value, reason.rule) for reason in explained.reasons],

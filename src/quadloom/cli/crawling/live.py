@@ -128,7 +128,8 @@ def _print_end(s: Session, report: CrawlReport, interrupted: bool) -> None:
     )
     if (cost := report.rendering) is not None:
         s.say(
-            f"browser: {cost.pages:,} pages after scripts · {cost.requests:,} more requests · "
+            f"browser: {cost.pages:,} {'page' if cost.pages == 1 else 'pages'} after scripts · "
+            f"{cost.requests:,} more requests · "
             f"{cost.bytes / 1e6:.1f} MB · {cost.cpu_seconds:.1f} s of CPU"
         )
     _print_problems(s, report.problems)

@@ -16,7 +16,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from quadloom.cli.crawling.crawl import require_contact, urls_from_file
+from quadloom.cli.crawling.crawl import check_contact, require_contact, urls_from_file
 from quadloom.cli.progress import bar, duration, rate
 from quadloom.cli.session import Session, session
 from quadloom.cluster.steering import ClusterReader, Steering, is_cluster
@@ -122,6 +122,7 @@ def collect(
             "politeness.delay": delay,
         }
     )
+    check_contact(s.settings.crawl.contact)
     first, *others = s.settings.topic.words or [""]
     broad, narrow = broad or first, narrow or " ".join(others) or broad or first  # one word alone finds sites and pages
     if not broad:
@@ -250,6 +251,7 @@ def survey(*files: Path, contact: str | None = None, delay: float | None = None)
     """
     s = session()
     s.override({"crawl.contact": contact, "politeness.delay": delay})
+    check_contact(s.settings.crawl.contact)
     if not files:
         raise UsageError("no file given", hint="quadloom topic survey news.txt shops.txt, with one site per line")
     categories: dict[str, str] = {}

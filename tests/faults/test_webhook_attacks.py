@@ -211,7 +211,8 @@ def test_what_is_no_acknowledgement_is_tried_again_and_its_error_names_no_secret
 def test_a_name_that_changes_between_two_notices_reaches_nothing_private() -> None:
     answers = ["127.0.0.1", "127.0.0.2", "127.0.0.2"]
 
-    def lookup(_name: str) -> list[str]:
+    def lookup(name: str) -> list[str]:
+        assert name == "receiver.example"
         return [answers.pop(0)]
 
     port = free_port()

@@ -215,7 +215,7 @@ class HubSubscriptions:
         topic = self.topics.get(id)
         if topic is None:
             return  # the hub has verified the end meanwhile
-        if not isinstance(result, Failure) and 200 <= result.status < 300:
+        if 200 <= result.status < 300:  # of a failure, too: what follows the status is not used
             self._write(replace(topic, hops=0, moved_to="", error=""))
             return
         target = "" if isinstance(result, Failure) else resolve(result.header("location"), topic.moved_to or topic.hub)

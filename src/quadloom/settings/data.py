@@ -12,7 +12,10 @@ from quadloom.settings.fields import ABOVE_0, FROM_0, FROM_1, SHARE, WEIGHT, Byt
 class TransformSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which syntaxes are read, and how."""
 
-    syntaxes: Annotated[list[str], doc("syntaxes to read; empty = all installed ones")] = []
+    syntaxes: Annotated[
+        list[str],
+        doc("syntaxes to read, or formats of RDF files, by their names in docs/reference/vocabulary.md; empty = all"),
+    ] = []
     contexts: Annotated[
         Literal["known", "fetch"],
         doc("JSON-LD contexts: use only the well-known ones, or fetch others within the limits"),

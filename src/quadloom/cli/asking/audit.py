@@ -25,6 +25,7 @@ from quadloom.cli.tables import shortened
 from quadloom.errors import NothingFound, UsageError
 from quadloom.model.finding import WEIGHT
 from quadloom.model.page import Page
+from quadloom.phases.loaders import check_syntaxes
 from quadloom.settings import Settings
 from quadloom.warehouse import Warehouse
 from quadloom.web.view.filters import counted
@@ -99,6 +100,7 @@ def audit(
 
 def _again(pages: Iterator[PageFindings], warehouse: Warehouse, settings: Settings) -> Iterator[PageFindings]:
     """The archived pages transformed again with other profiles, in one process of their own."""
+    check_syntaxes(settings)
     worker = InspectWorker()
     try:
         for page in pages:

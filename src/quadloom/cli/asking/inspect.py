@@ -43,7 +43,7 @@ def inspect(
     format
         text for people; turtle, nquads or jsonld print the statements; json prints everything
     syntax
-        read only this syntax, such as jsonld; may be repeated
+        read only this syntax, such as jsonld, or format of RDF, such as turtle; may be repeated
     url
         URL that a file stands for: its base and graph name
     content_type

@@ -409,7 +409,7 @@ class Crawl:
         deadline = time.monotonic() + limits.total_seconds + scripts + 2 * limits.transform_seconds + services
         settled = []
         self.stopping = True
-        self._ingest.open_backlog(closed=True)
+        self._ingest.close_backlog()
         while (self._leased or self._ingest.in_progress) and time.monotonic() < deadline:
             settled += self.step()
         return settled

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from glob import escape
+from hashlib import blake2b
 from random import Random
 from typing import Protocol
 from urllib.parse import urlencode
-from uuid import UUID
 
 import msgspec
+from msgspec import json
 
 from quadloom.fetching import politeness
 from quadloom.fetching.fetcher import FetchResult, RobotsUpdate, is_robots_unavailable
@@ -258,13 +259,20 @@ def _encoded(request: SiteRequest) -> tuple[bytes, tuple[tuple[str, str], ...]]:
         return request.payload, (("Content-Type", "application/json"),)
     if not request.multipart:
         return urlencode(request.fields).encode(), (("Content-Type", "application/x-www-form-urlencoded"),)
-    boundary = UUID(int=abs(hash(request.fields)) % (1 << 128)).hex
+    boundary = _boundary(request.fields)
     parts = [
         f'--{boundary}\r\nContent-Disposition: form-data; name="{_quoted(name)}"\r\n\r\n{value}\r\n'
         for name, value in request.fields
     ]
     body = "".join(parts) + f"--{boundary}--\r\n"
     return body.encode(), (("Content-Type", f"multipart/form-data; boundary={boundary}"),)
+
+
+def _boundary(fields: tuple[tuple[str, str], ...]) -> str:
+    """A delimiter that is in none of the fields (RFC 2046, 5.1.1), and the same for them in every process."""
+    content = json.encode(fields)
+    candidates = (blake2b(content, digest_size=16, salt=bytes([number])).hexdigest() for number in range(256))
+    return next(one for one in candidates if one.encode() not in content)
 
 
 def _quoted(name: str) -> str:

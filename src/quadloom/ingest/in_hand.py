@@ -19,8 +19,7 @@ from quadloom.model.page import Failure, Page
 from quadloom.model.visit import Visit
 from quadloom.phases.page_result import PageResult
 from quadloom.settings import CrawlSettings
-from quadloom.workers.lazy_pool import LazyPool
-from quadloom.workers.pool import TransformResult
+from quadloom.workers.pool import TransformResult, WorkerPool
 
 Amend = Callable[[PageResult], PageResult]
 # Bytes that are written at once, however few pages they are. Workers have half as many: what they answer may be several
@@ -74,7 +73,7 @@ class VisitsInHand:
         self.bytes += len(page.body)
         self._pages.append((visit, page))
 
-    def send_next(self, pool: LazyPool) -> None:
+    def send_next(self, pool: WorkerPool) -> None:
         """Give the page that has waited longest to a worker."""
         visit, page = self._pages.popleft()
         self.sent_bytes += len(page.body)

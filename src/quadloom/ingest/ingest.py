@@ -44,8 +44,7 @@ from quadloom.settings import Settings
 from quadloom.stores.protocols.catalog import FIRST_UNINDEXED, UnindexedPlace
 from quadloom.stores.shards import shard_of
 from quadloom.stores.stores import Stores
-from quadloom.workers.lazy_pool import LazyPool
-from quadloom.workers.pool import PoolChanged, TransformResult
+from quadloom.workers.pool import PoolChanged, TransformResult, WorkerPool
 
 _WAIT = 0.05  # seconds to wait for a message when there is nothing else to do
 _REPLAYED = 200  # pages of one replay batch
@@ -54,7 +53,7 @@ _REPLAYED = 200  # pages of one replay batch
 class Ingest:
     """`submit` what was fetched, then `step` until it is settled; `close` finishes the indexes.
 
-    `hooks` take part in every transaction, in their order. `workers`: see `LazyPool`. `notice` receives what a person
+    `hooks` take part in every transaction, in their order. `workers`: see `WorkerPool`. `notice` receives what a person
     should see. `ledger`: where it is written what the indexes hold, if not in the catalog. `links_of` receives the
     links of pages that are transformed again, or that another process has transformed.
 
@@ -117,7 +116,7 @@ class Ingest:
             failpoints,
             lambda text: notice("notice", text),
         )
-        self._pool = LazyPool(workers, settings, self.inbox.put, self.inbox.event, self.inbox.fail)
+        self._pool = WorkerPool(workers, settings, self.inbox.put, self.inbox.event, self.inbox.fail)
         self._in_hand = VisitsInHand()
         self._finished = FinishedVisits(settings.crawl)
 
@@ -253,7 +252,7 @@ class Ingest:
         waiting = self._in_hand.waiting + len(self._reindexing.waiting) + sum(beat.in_hand for beat in workers)
         return IngestLoad(
             workers,
-            self._pool.service_loads(),
+            list(self._pool.service_loads()),
             list(self._stores.archive.disks()),
             self._pool.cpu_seconds(),
             {"transform": waiting, "index": len(self._jobs.pending), "settle": len(self._finished)},

@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from glob import escape
 from hashlib import blake2b
 from random import Random
-from typing import Protocol
 from urllib.parse import urlencode
 
 import msgspec
@@ -32,7 +31,7 @@ from quadloom.model.visit import Visit
 from quadloom.process.clock import unix_time
 from quadloom.scheduling.scope import KEPT_DEPTH
 from quadloom.settings import Settings, SiteSettings
-from quadloom.stores.protocols.frontier import HostRow, ScopeRules
+from quadloom.stores.protocols.frontier import HostClocks, HostRow, ScopeRules
 from quadloom.topical.access import Purpose, SiteRequest, SiteResponse
 
 ACCEPT = "text/html, application/xhtml+xml, application/json;q=0.9, application/rss+xml;q=0.9, */*;q=0.1"
@@ -62,20 +61,6 @@ class _Exchange:
         self.latest = 0.0  # when it must be sent
         self.done = False
         self.response: SiteResponse | None = None
-
-
-class HostClocks(Protocol):
-    """What a `Frontier` knows about hosts, without its queue."""
-
-    def host(self, host: str) -> HostRow | None: ...
-
-    def put_host(self, row: HostRow) -> None: ...
-
-    def block(self, host: str, until: float, reason: str) -> None: ...
-
-    def reserve(self, host: str, now: float) -> float | None: ...
-
-    def free(self, host: str, next_at: float, now: float) -> None: ...
 
 
 class PoliteAccess:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import resources
 from typing import get_args
 
 import pyoxigraph as ox
@@ -14,8 +15,9 @@ from quadloom.asking.sparql.prefixes import PREFIXES
 from quadloom.model.link import Link, LinkKind
 from quadloom.model.url import host_of, site_of
 from quadloom.phases.extract import STRATEGIES
-from quadloom.phases.extract_queries import link_graph, standard_query
+from quadloom.phases.extract_queries import link_graph
 
+QUERIES = resources.files("quadloom.phases") / "queries"
 PAGE = "http://www.site.example/page"
 targets = st.sampled_from(
     [
@@ -49,11 +51,13 @@ def test_native_and_query_agree(name: str, found: list[Link]) -> None:
     native = {link.target for link in found if not link.nofollow and STRATEGIES[name].wanted(link, site)}
     store = ox.Store()
     store.load(link_graph(found, PAGE), ox.RdfFormat.N_QUADS)
-    rows = store.query(f"<{PAGE}>".join(template(standard_query(name), "page")), prefixes=PREFIXES)
+    rows = store.query(
+        f"<{PAGE}>".join(template((QUERIES / f"{name}.rq").read_text(encoding="utf-8"), "page")), prefixes=PREFIXES
+    )
     assert isinstance(rows, ox.QuerySolutions)
     assert {row["target"].value for row in rows} == native
 
 
 def test_every_strategy_has_its_query() -> None:
     for name in STRATEGIES:
-        assert "?target" in standard_query(name)
+        assert "?target" in (QUERIES / f"{name}.rq").read_text(encoding="utf-8")

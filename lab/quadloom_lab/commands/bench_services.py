@@ -80,7 +80,7 @@ def services(
 
 
 def measure(delays: Sequence[float], pages: int, parallel: int) -> ServiceRun:
-    """Transform so many pages by instances with these delays. The clock starts with the first answer."""
+    """Transform `pages` pages by instances with these `delays`. The clock starts with the first answer."""
     with ExitStack() as stack:
         running = [stack.enter_context(_service(delay)) for delay in delays]
         url = " ".join(instance.url for instance in running)

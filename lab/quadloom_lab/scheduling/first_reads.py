@@ -163,7 +163,7 @@ def harvest(graph: LinkGraph, order: Order, guided_share: float) -> Harvest:
 
 
 class _Reader:
-    """A crawl without fetching. Its ranks are brought up to date after so many pages, not seconds."""
+    """A crawl without fetching. Its ranks are brought up to date after a number of pages, not of seconds."""
 
     def __init__(self, graph: LinkGraph, order: Order, guided_share: float, folder: Path) -> None:
         self._graph = graph

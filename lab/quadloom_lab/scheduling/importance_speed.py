@@ -28,7 +28,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from quadloom.errors import InputError
-from quadloom.ranking.importance import Engine, ImportanceIteration, fixpoint, importance_of_slices, sweep
+from quadloom.ranking.importance import Engine, ImportanceIteration, fixpoint, sweep
 from quadloom.ranking.link_kernels import kernels
 from quadloom.ranking.link_slices import FileSlices, MemorySlices, slice_width, write_slices
 from quadloom.ranking.sweeps import SliceSweeps, Sweeps, sweeps_of
@@ -225,12 +225,12 @@ def _private_bytes() -> int:
 
 def _limited(directory: Path, pages: int, width: int, limit: int, tolerance: float) -> tuple[float, int, float, float]:
     # Load and compile everything first, in both precisions, so that the memory in use now belongs to the libraries.
-    importance_of_slices(MemorySlices(np.array([0, 1, 1]), np.array([1], dtype=np.int32), 2))
+    fixpoint(sweeps_of(MemorySlices(np.array([0, 1, 1]), np.array([1], dtype=np.int32), 2)))
     whole = _private_bytes() + limit
     resource.setrlimit(resource.RLIMIT_DATA, (whole, whole))
     slices = FileSlices(directory, pages, width, np.load(directory / "outdegree.npy"))
     began = time.process_time()
-    found = importance_of_slices(slices, tol=tolerance)
+    found = fixpoint(sweeps_of(slices), tol=tolerance)
     seconds = (time.process_time() - began) / found.iterations
     return whole, found.iterations, float(found.vector.sum()), seconds
 

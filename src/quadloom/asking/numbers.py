@@ -35,14 +35,6 @@ LABELS = {
     "statements_about_pages": "statements about pages",
 }
 
-MEANINGS = {
-    "pages_visited": "URLs that were visited at least once, whatever the answer was.",
-    "pages_with_content": "Visited pages that gave content at least once; without redirects, refusals and failures.",
-    "documents_indexed": "Pages that a search can find: those with content that may be indexed.",
-    "statements_by_pages": "Quads that pages state, in graphs named by their URLs.",
-    "statements_about_pages": "Quads that Quadloom itself states: title, time of the visit, topic scores and so on.",
-}
-
 
 def numbers_of(catalog: Catalog, text: TextIndex, quads: QuadStore, *, patient: bool = True) -> WarehouseNumbers:
     """`patient`: count statements about pages however long it takes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from functools import lru_cache
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 from quadloom.checks.vocabulary import ItemKind, Vocabulary
 from quadloom.model.finding import Severity
@@ -78,7 +78,8 @@ def _terms(name: str) -> tuple[str, str]:
 
 
 class Problem(NamedTuple):
-    """A defect before its place is known. `predicate` and `value` name the statement, empty = the item itself."""
+    """A defect before its place is known. `predicate` and `value` name the statement, empty = the item itself; `syntax`
+    is the one that states it."""
 
     code: str
     severity: Severity
@@ -91,51 +92,6 @@ class Problem(NamedTuple):
     expected: str = ""
     advice: str = ""
     syntax: str = ""
-
-
-class AddProblem(Protocol):
-    """`ProblemList.add`."""
-
-    def __call__(
-        self,
-        item: Item,
-        code: str,
-        severity: Severity,
-        message: str,
-        target: Target,
-        predicate: str = "",
-        value: str = "",
-        found: str = "",
-        expected: str = "",
-        advice: str = "",
-        syntax: str = "",
-    ) -> None: ...
-
-
-class ProblemList:
-    """Where checks put what they find."""
-
-    def __init__(self, problems: list[Problem]) -> None:
-        self._problems = problems
-
-    def add(
-        self,
-        item: Item,
-        code: str,
-        severity: Severity,
-        message: str,
-        target: Target,
-        predicate: str = "",
-        value: str = "",
-        found: str = "",
-        expected: str = "",
-        advice: str = "",
-        syntax: str = "",
-    ) -> None:
-        stated_in = syntax or item.syntax
-        self._problems.append(
-            Problem(code, severity, message, item, target, predicate, value, found, expected, advice, stated_in)
-        )
 
 
 class Items:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-from quadloom.checks.items import AddProblem, Item, Items, Stated, full_shape, local, text_of
+from quadloom.checks.items import Item, Items, Problem, Stated, full_shape, local, text_of
 from quadloom.checks.values import (
     ValueRule,
     is_date,
@@ -53,7 +53,7 @@ class ValueCheck:
     """Checks values of schema.org's properties; problems go to `add`."""
 
     def __init__(
-        self, items: Items, tables: Vocabularies, base: str, add: AddProblem, *, all_remarks: bool = True
+        self, items: Items, tables: Vocabularies, base: str, add: Callable[[Problem], None], *, all_remarks: bool = True
     ) -> None:
         self._items = items
         self._tables = tables
@@ -87,17 +87,19 @@ class ValueCheck:
             return
         expected = " or ".join(known.ranges)
         self._add(
-            item,
-            "schema-wrong-value",
-            "warning",
-            f"{known.name} is a {' and '.join(types)}, where {expected} is expected",
-            "value",
-            stated.predicate,
-            stated.value,
-            found=", ".join(types),
-            expected=expected,
-            advice=f"describe a {known.ranges[0]}" if known.things else f"write {expected}",
-            syntax=stated.syntax,
+            Problem(
+                "schema-wrong-value",
+                "warning",
+                f"{known.name} is a {' and '.join(types)}, where {expected} is expected",
+                item,
+                "value",
+                stated.predicate,
+                stated.value,
+                found=", ".join(types),
+                expected=expected,
+                advice=f"describe a {known.ranges[0]}" if known.things else f"write {expected}",
+                syntax=stated.syntax,
+            )
         )
 
     def text(self, item: Item, one: tuple[str, str, str], known: PropertyTerm) -> None:
@@ -149,48 +151,54 @@ class ValueCheck:
             self._remarked.add(key)
         expected = " or ".join(known.ranges)
         self._add(
-            item,
-            "schema-wrong-value",
-            "info",
-            f"{known.name} is text, where {expected} is expected (allowed, but says less)",
-            "value",
-            one[0],
-            one[1],
-            found=text_of(one[1]).strip()[:80],
-            expected=expected,
-            advice=f"describe a {known.ranges[0]} with its own properties",
-            syntax=one[2],
+            Problem(
+                "schema-wrong-value",
+                "info",
+                f"{known.name} is text, where {expected} is expected (allowed, but says less)",
+                item,
+                "value",
+                one[0],
+                one[1],
+                found=text_of(one[1]).strip()[:80],
+                expected=expected,
+                advice=f"describe a {known.ranges[0]} with its own properties",
+                syntax=one[2],
+            )
         )
 
     def _wrong_text(self, item: Item, stated: Stated, known: PropertyTerm, text: str) -> None:
         expected = " or ".join(_TYPED_NAMES[kind] for kind in _TYPED_NAMES if kind in known.data)
         self._add(
-            item,
-            "schema-wrong-value",
-            "warning",
-            f"{known.name} is text, where {expected} is expected",
-            "value",
-            stated.predicate,
-            stated.value,
-            found=text[:80],
-            expected=expected,
-            advice=f"write {expected}",
-            syntax=stated.syntax,
+            Problem(
+                "schema-wrong-value",
+                "warning",
+                f"{known.name} is text, where {expected} is expected",
+                item,
+                "value",
+                stated.predicate,
+                stated.value,
+                found=text[:80],
+                expected=expected,
+                advice=f"write {expected}",
+                syntax=stated.syntax,
+            )
         )
 
     def _bad_url(self, item: Item, stated: Stated, known: PropertyTerm, text: str) -> None:
         self._add(
-            item,
-            "bad-url",
-            "error",
-            f"{known.name} is not a URL",
-            "value",
-            stated.predicate,
-            stated.value,
-            found=text[:120],
-            expected="an absolute address, https://…",
-            advice="write the whole address, with https://",
-            syntax=stated.syntax,
+            Problem(
+                "bad-url",
+                "error",
+                f"{known.name} is not a URL",
+                item,
+                "value",
+                stated.predicate,
+                stated.value,
+                found=text[:120],
+                expected="an absolute address, https://…",
+                advice="write the whole address, with https://",
+                syntax=stated.syntax,
+            )
         )
 
     def _member(self, item: Item, stated: Stated, known: PropertyTerm, name: str) -> None:
@@ -205,31 +213,36 @@ class ValueCheck:
         near = schema.nearest_members(name, known)
         if name in schema.members:
             self._add(
-                item,
-                "schema-wrong-value",
-                "warning",
-                f"{known.name}: {name} is not one of {kinds}",
-                "value",
-                stated.predicate,
-                stated.value,
-                name,
-                kinds,
-                f"choose a member of {kinds}",
-                stated.syntax,
+                Problem(
+                    "schema-wrong-value",
+                    "warning",
+                    f"{known.name}: {name} is not one of {kinds}",
+                    item,
+                    "value",
+                    stated.predicate,
+                    stated.value,
+                    name,
+                    kinds,
+                    f"choose a member of {kinds}",
+                    stated.syntax,
+                )
             )
             return
         self._add(
-            item,
-            "schema-unknown-member",
-            "error",
-            f"{known.name}: {name[:60]!r} is not a member of {kinds}",
-            "value",
-            stated.predicate,
-            stated.value,
-            found=name[:80],
-            expected=" or ".join(near or sorted(known.members)[:5]),
-            advice="write " + " or ".join(f"https://schema.org/{one}" for one in (near or sorted(known.members))[:3]),
-            syntax=stated.syntax,
+            Problem(
+                "schema-unknown-member",
+                "error",
+                f"{known.name}: {name[:60]!r} is not a member of {kinds}",
+                item,
+                "value",
+                stated.predicate,
+                stated.value,
+                found=name[:80],
+                expected=" or ".join(near or sorted(known.members)[:5]),
+                advice="write "
+                + " or ".join(f"https://schema.org/{one}" for one in (near or sorted(known.members))[:3]),
+                syntax=stated.syntax,
+            )
         )
 
     def rule(self, item: Item, stated: Stated, rule: ValueRule) -> None:
@@ -240,17 +253,19 @@ class ValueCheck:
 
     def _broken(self, item: Item, stated: Stated, rule: ValueRule, name: str, text: str) -> None:
         self._add(
-            item,
-            rule.code,
-            rule.severity,
-            f"{rule.message.format(name)}: {text[:60]!r}",
-            "value",
-            stated.predicate,
-            stated.value,
-            found=text[:80],
-            expected=rule.expected,
-            advice=f"write it as {rule.expected}",
-            syntax=stated.syntax,
+            Problem(
+                rule.code,
+                rule.severity,
+                f"{rule.message.format(name)}: {text[:60]!r}",
+                item,
+                "value",
+                stated.predicate,
+                stated.value,
+                found=text[:80],
+                expected=rule.expected,
+                advice=f"write it as {rule.expected}",
+                syntax=stated.syntax,
+            )
         )
 
     def relative_iri(self, item: Item, stated: Stated) -> None:
@@ -258,17 +273,19 @@ class ValueCheck:
         if value.startswith(self._folder) and _LIKE_A_HOST.match(value, len(self._folder)):
             written = value[len(self._folder) : -1]
             self._add(
-                item,
-                "iri-relative",
-                "warning",
-                f"{local(stated.predicate)} lacks its scheme and is read as an address of this site",
-                "value",
-                stated.predicate,
-                value,
-                found=written,
-                expected=f"https://{written}",
-                advice=f"write https://{written}",
-                syntax=stated.syntax,
+                Problem(
+                    "iri-relative",
+                    "warning",
+                    f"{local(stated.predicate)} lacks its scheme and is read as an address of this site",
+                    item,
+                    "value",
+                    stated.predicate,
+                    value,
+                    found=written,
+                    expected=f"https://{written}",
+                    advice=f"write https://{written}",
+                    syntax=stated.syntax,
+                )
             )
 
 

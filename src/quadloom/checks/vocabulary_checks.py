@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from quadloom.checks.items import Item, Items, Problem, ProblemList, Stated, full_shape, local, text_of
+from quadloom.checks.items import Item, Items, Problem, Stated, full_shape, local, text_of
 from quadloom.checks.value_checks import SCHEMES, ValueCheck
 from quadloom.checks.values import OTHER, XSD_RULES
 from quadloom.checks.vocabulary import PropertyTerm, Vocabularies, Vocabulary
@@ -58,7 +58,7 @@ class _Check:
     def __init__(self, items: Items, tables: Vocabularies, base: str, all_remarks: bool) -> None:
         self.problems: list[Problem] = []
         self.marked: list[tuple[Item, str]] = []
-        self._add = ProblemList(self.problems).add
+        self._add = self.problems.append
         self._values = ValueCheck(items, tables, base, self._add, all_remarks=all_remarks)
         self._tables = tables
         self._schema = tables.schema
@@ -113,30 +113,36 @@ class _Check:
             newer = table.superseded.get(name)
             if newer:
                 self._add(
-                    item,
-                    f"{table.code}-superseded",
-                    "info",
-                    f"the type {name} is superseded by {newer}",
-                    "type",
-                    value=term,
-                    found=name,
-                    expected=newer,
-                    advice=f"write {newer}",
+                    Problem(
+                        f"{table.code}-superseded",
+                        "info",
+                        f"the type {name} is superseded by {newer}",
+                        item,
+                        "type",
+                        value=term,
+                        found=name,
+                        expected=newer,
+                        advice=f"write {newer}",
+                        syntax=item.syntax,
+                    )
                 )
         elif table.types and name not in table.members and name not in table.datatypes:
             near = table.nearest_types(name)
             self._add(
-                item,
-                f"{table.code}-unknown-type",
-                table.unknown,
-                f"{table.prefix}:{name} is not a type"
-                if table.prefix != SCHEMA
-                else f"{name} is not a type of schema.org",
-                "type",
-                value=term,
-                found=name,
-                expected=" or ".join(near),
-                advice=f"write {' or '.join(near)}" if near else f"choose a type of {table.namespaces[0]}",
+                Problem(
+                    f"{table.code}-unknown-type",
+                    table.unknown,
+                    f"{table.prefix}:{name} is not a type"
+                    if table.prefix != SCHEMA
+                    else f"{name} is not a type of schema.org",
+                    item,
+                    "type",
+                    value=term,
+                    found=name,
+                    expected=" or ".join(near),
+                    advice=f"write {' or '.join(near)}" if near else f"choose a type of {table.namespaces[0]}",
+                    syntax=item.syntax,
+                )
             )
 
     def _misplaced(self, item: Item, term: str) -> bool:
@@ -154,16 +160,19 @@ class _Check:
         else:
             return False
         self._add(
-            item,
-            "schema-namespace",
-            "warning",
-            message,
-            "type",
-            "",
-            term,
-            found=found,
-            expected=expected,
-            advice=advice,
+            Problem(
+                "schema-namespace",
+                "warning",
+                message,
+                item,
+                "type",
+                "",
+                term,
+                found=found,
+                expected=expected,
+                advice=advice,
+                syntax=item.syntax,
+            )
         )
         return True
 
@@ -194,47 +203,55 @@ class _Check:
             return None
         near = table.nearest_properties(name, item.shape or ())
         self._add(
-            item,
-            f"{table.code}-unknown-property",
-            table.unknown,
-            f"{name} is not a property of {'schema.org' if table is self._schema else table.prefix}",
-            "property",
-            predicate,
-            stated.value,
-            found=name,
-            expected=" or ".join(near),
-            advice=f"write {' or '.join(near)}" if near else f"choose a property of {item.type or 'the vocabulary'}",
-            syntax=stated.syntax,
+            Problem(
+                f"{table.code}-unknown-property",
+                table.unknown,
+                f"{name} is not a property of {'schema.org' if table is self._schema else table.prefix}",
+                item,
+                "property",
+                predicate,
+                stated.value,
+                found=name,
+                expected=" or ".join(near),
+                advice=f"write {' or '.join(near)}"
+                if near
+                else f"choose a property of {item.type or 'the vocabulary'}",
+                syntax=stated.syntax,
+            )
         )
         return None
 
     def _wrong_domain(self, item: Item, stated: Stated, known: PropertyTerm, shape: tuple[str, ...]) -> None:
         self._add(
-            item,
-            "schema-wrong-domain",
-            "warning",
-            f"{known.name} is not a property of {' or '.join(shape)}",
-            "property",
-            stated.predicate,
-            stated.value,
-            f"{known.name} on {', '.join(shape)}",
-            *self._schema.owners(known, shape),
-            syntax=stated.syntax,
+            Problem(
+                "schema-wrong-domain",
+                "warning",
+                f"{known.name} is not a property of {' or '.join(shape)}",
+                item,
+                "property",
+                stated.predicate,
+                stated.value,
+                f"{known.name} on {', '.join(shape)}",
+                *self._schema.owners(known, shape),
+                syntax=stated.syntax,
+            )
         )
 
     def _superseded(self, item: Item, stated: Stated, known: PropertyTerm) -> None:
         self._add(
-            item,
-            "schema-superseded",
-            "info",
-            f"{known.name} is superseded by {known.superseded}",
-            "property",
-            stated.predicate,
-            stated.value,
-            found=known.name,
-            expected=known.superseded,
-            advice=f"write {known.superseded}",
-            syntax=stated.syntax,
+            Problem(
+                "schema-superseded",
+                "info",
+                f"{known.name} is superseded by {known.superseded}",
+                item,
+                "property",
+                stated.predicate,
+                stated.value,
+                found=known.name,
+                expected=known.superseded,
+                advice=f"write {known.superseded}",
+                syntax=stated.syntax,
+            )
         )
 
     def _other(self, item: Item, stated: Stated, table: Vocabulary, known: PropertyTerm) -> None:
@@ -244,17 +261,19 @@ class _Check:
             advice = f"write {known.superseded}"
             message = f"{table.prefix}:{known.name} is superseded by {known.superseded}"
             self._add(
-                item,
-                f"{table.code}-superseded",
-                "info",
-                message,
-                "property",
-                predicate,
-                value,
-                known.name,
-                known.superseded,
-                advice,
-                syntax,
+                Problem(
+                    f"{table.code}-superseded",
+                    "info",
+                    message,
+                    item,
+                    "property",
+                    predicate,
+                    value,
+                    known.name,
+                    known.superseded,
+                    advice,
+                    syntax,
+                )
             )
         if known.domains:
             types = tuple(
@@ -264,32 +283,36 @@ class _Check:
                 message = f"{known.name} is not a property of {' or '.join(types)}"
                 expected = f"{known.name} on {', '.join(sorted(known.domains))}"
                 self._add(
-                    item,
-                    f"{table.code}-wrong-domain",
-                    "warning",
-                    message,
-                    "property",
-                    predicate,
-                    value,
-                    known.name,
-                    expected,
-                    "see the vocabulary for what this type has",
-                    syntax,
+                    Problem(
+                        f"{table.code}-wrong-domain",
+                        "warning",
+                        message,
+                        item,
+                        "property",
+                        predicate,
+                        value,
+                        known.name,
+                        expected,
+                        "see the vocabulary for what this type has",
+                        syntax,
+                    )
                 )
         if value[0] == '"' and known.ranges and not known.data:
             message = f"{known.name} is text, where {' or '.join(known.ranges)} is expected"
             self._add(
-                item,
-                f"{table.code}-wrong-value",
-                "info",
-                message,
-                "value",
-                predicate,
-                value,
-                text_of(value)[:80],
-                " or ".join(known.ranges),
-                "describe the thing, or give its address",
-                syntax,
+                Problem(
+                    f"{table.code}-wrong-value",
+                    "info",
+                    message,
+                    item,
+                    "value",
+                    predicate,
+                    value,
+                    text_of(value)[:80],
+                    " or ".join(known.ranges),
+                    "describe the thing, or give its address",
+                    syntax,
+                )
             )
         self._foreign(item, stated)
 
@@ -327,34 +350,38 @@ class _Check:
             return
         space = INITIAL_PREFIXES.get(prefix.lower()) or _MORE_PREFIXES.get(prefix.lower(), "")
         self._add(
-            item,
-            "prefix-undeclared",
-            "error",
-            f"the prefix of {term[1:-1]} is not declared",
-            "property" if stated else "type",
-            term if stated else "",
-            stated.value if stated else term,
-            found=term[1:-1],
-            expected=f"{prefix}: {space}" if space else f"a declaration of {prefix}:",
-            advice=_declaration(stated.syntax if stated else item.syntax, prefix, space or "http://…"),
-            syntax=stated.syntax if stated else "",
+            Problem(
+                "prefix-undeclared",
+                "error",
+                f"the prefix of {term[1:-1]} is not declared",
+                item,
+                "property" if stated else "type",
+                term if stated else "",
+                stated.value if stated else term,
+                found=term[1:-1],
+                expected=f"{prefix}: {space}" if space else f"a declaration of {prefix}:",
+                advice=_declaration(stated.syntax if stated else item.syntax, prefix, space or "http://…"),
+                syntax=stated.syntax if stated else item.syntax,
+            )
         )
 
     def _untyped(self, item: Item, stated: Stated) -> None:
         if any(problem.code == "microdata-untyped" and problem.item is item for problem in self.problems):
             return
         self._add(
-            item,
-            "microdata-untyped",
-            "warning",
-            "an item without itemtype: its properties belong to no vocabulary",
-            "property",
-            stated.predicate,
-            stated.value,
-            found=local(stated.predicate),
-            expected="itemtype with an absolute address",
-            advice='add itemtype="https://schema.org/…" beside itemscope',
-            syntax="microdata",
+            Problem(
+                "microdata-untyped",
+                "warning",
+                "an item without itemtype: its properties belong to no vocabulary",
+                item,
+                "property",
+                stated.predicate,
+                stated.value,
+                found=local(stated.predicate),
+                expected="itemtype with an absolute address",
+                advice='add itemtype="https://schema.org/…" beside itemscope',
+                syntax="microdata",
+            )
         )
 
     def schemes(self) -> None:
@@ -365,30 +392,34 @@ class _Check:
             for space, item in seen.items():
                 if "://www." in space:
                     self._add(
-                        item,
-                        "schema-namespace",
-                        "warning",
-                        f"{space} is not the namespace of schema.org",
-                        "type",
-                        value=item.types[0],
-                        found=space,
-                        expected="https://schema.org/",
-                        advice="write https://schema.org/",
-                        syntax=syntax,
+                        Problem(
+                            "schema-namespace",
+                            "warning",
+                            f"{space} is not the namespace of schema.org",
+                            item,
+                            "type",
+                            value=item.types[0],
+                            found=space,
+                            expected="https://schema.org/",
+                            advice="write https://schema.org/",
+                            syntax=syntax,
+                        )
                     )
             if "http://schema.org/" in seen and "https://schema.org/" in seen:
                 item = list(seen.values())[1]
                 self._add(
-                    item,
-                    "schema-mixed-scheme",
-                    "info",
-                    "http://schema.org/ and https://schema.org/ on one page",
-                    "type",
-                    value=item.types[0],
-                    found="both",
-                    expected="one of them",
-                    advice="write https://schema.org/ everywhere: queries compare names by character",
-                    syntax=syntax,
+                    Problem(
+                        "schema-mixed-scheme",
+                        "info",
+                        "http://schema.org/ and https://schema.org/ on one page",
+                        item,
+                        "type",
+                        value=item.types[0],
+                        found="both",
+                        expected="one of them",
+                        advice="write https://schema.org/ everywhere: queries compare names by character",
+                        syntax=syntax,
+                    )
                 )
 
 

@@ -110,8 +110,8 @@ class CrawlCommands:
         self._notice = notice
         self._table: dict[str, Command[Any]] = {
             "status": Command(NoArguments, self._status),
-            "pause": Command(NoArguments, lambda _: self._pause(True)),
-            "resume": Command(NoArguments, lambda _: self._pause(False)),
+            "pause": Command(NoArguments, self._pause),
+            "resume": Command(NoArguments, self._resume),
             "stop": Command(NoArguments, self._stop),
             "events": Command(EventsRequest, self._recent_events),
             "seeds": Command(SeedsRequest, self._add_seeds),
@@ -158,10 +158,15 @@ class CrawlCommands:
         expected = self._scheduler.planner.expected()
         return _builtins(msgspec.structs.replace(self._crawl.report(), expected=expected))
 
-    def _pause(self, paused: bool) -> Value:
-        self._crawl.paused = paused
-        self._notice("paused" if paused else "resumed", "")
-        return "paused" if paused else "running"
+    def _pause(self, _: NoArguments) -> Value:
+        self._crawl.pause()
+        self._notice("paused", "")
+        return "paused"
+
+    def _resume(self, _: NoArguments) -> Value:
+        self._crawl.resume()
+        self._notice("resumed", "")
+        return "running"
 
     def _stop(self, _: NoArguments) -> Value:
         self._crawl.stop()

@@ -65,7 +65,7 @@ def socket_path(warehouse: Path, process: str = "") -> Path:
 
 
 def _private_folder() -> Path:
-    """A directory of this user alone below the temporary one, which all users share: whoever created it in advance
+    """A directory of this user alone below the temporary one, which all users share: a user who created it in advance
     could answer in the name of the crawl. Raises `StoreError`."""
     folder = Path(tempfile.gettempdir()) / f"quadloom-{os.getuid()}"
     with contextlib.suppress(FileExistsError):

@@ -13,7 +13,6 @@ between lease and settlement are bounded in number and in bytes, so the slowest 
 from __future__ import annotations
 
 import math
-import resource
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from contextlib import contextmanager
 import msgspec
 
 from quadloom.crawl.outage import NetworkAsked, NetworkWatch
-from quadloom.crawl.report import CrawlReport, HeldBy, Meter
+from quadloom.crawl.report import CrawlReport, HeldBy, Meter, PhaseCpu
 from quadloom.errors import ShardsLost
 from quadloom.fetching.fetcher import FetchResult
 from quadloom.fetching.process import FetchProcess
@@ -33,7 +32,6 @@ from quadloom.model.outcome import HostPace, Outcome, Settlement
 from quadloom.model.page import Failure, Page
 from quadloom.model.phase import ALL_PHASES, PhaseName
 from quadloom.model.visit import Visit
-from quadloom.process import template
 from quadloom.process.clock import StepWatch, described_step, unix_time, wall_time
 from quadloom.refresh.pacing import BandwidthPacer
 from quadloom.refresh.reschedule import Rescheduler
@@ -102,13 +100,11 @@ class Crawl:
         frontier.hold_refreshes(clock() if pacer is None else math.inf)
         self._asked_at = 0.0  # when the frontier was last asked, by the monotonic clock
         self._leased_at = 0.0  # when it last had something
-        self._cpu_before = _cpu_seconds()
-        self._template_before = template.cpu_seconds()
-        self._thread_before = time.thread_time()
+        self._cpu = PhaseCpu()
         self._held_by: HeldBy = ""
         self.meter = Meter()
-        self.paused = False
-        self.stopping = False
+        self._paused = False
+        self._stopping = False
         inbox = ingest.inbox
         self._phases = phases
         self._shares = phases != ALL_PHASES  # other processes may run the other phases
@@ -164,9 +160,20 @@ class Crawl:
                 retry_when_unavailable(lambda: rescheduler.turn(self._clock()))
         return settlements
 
+    @property
+    def paused(self) -> bool:
+        return self._paused
+
+    def pause(self) -> None:
+        """Lease nothing until `resume`; what is in progress goes on."""
+        self._paused = True
+
+    def resume(self) -> None:
+        self._paused = False
+
     def stop(self) -> None:
         """Lease nothing more; what is in progress is finished and saved."""
-        self.stopping = True
+        self._stopping = True
 
     def close(self) -> None:
         """End the fetch process."""
@@ -180,7 +187,7 @@ class Crawl:
 
     def take(self, visit: Visit, page: Page, pace: HostPace) -> None:
         """Settle a page that was fetched outside of the queue, unless the crawl is reading it itself."""
-        if visit.fingerprint not in self._leased and not self.stopping:
+        if visit.fingerprint not in self._leased and not self._stopping:
             self._leased.add(visit.fingerprint)
             self._ingest.submit(visit, page, pace)
 
@@ -203,7 +210,12 @@ class Crawl:
         meter, counts, now = self.meter, self._ingest.counts, self._clock()
         stats = self._frontier.stats(now)
         load = self._ingest.load()
-        cpu = self._cpu(load.cpu_seconds)
+        cpu = self._cpu.seconds(
+            fetch=self._fetch.cpu_seconds() if self._fetch is not None else 0.0,
+            workers=load.cpu_seconds,
+            detect=counts.detect_seconds,
+            extract=counts.extract_seconds,
+        )
         return CrawlReport(
             pages=meter.pages,
             quads=counts.quads,
@@ -228,7 +240,7 @@ class Crawl:
             waits=meter.waits(),
             bandwidth=self._settings.freshness.bandwidth if self._pacer is not None else 0.0,
             statuses=dict(meter.statuses),
-            state="stopping" if self.stopping else "paused" if self.paused else "running",
+            state="stopping" if self._stopping else "paused" if self._paused else "running",
             waits_for=[*(["the network"] if self._network.is_away else []), *filter(None, [self._ingest.waiting_for])],
             workers=[*([self._fetch.heartbeat()] if self._fetch is not None else []), *load.workers],
             services=load.services,
@@ -239,28 +251,8 @@ class Crawl:
             rendering=meter.rendering if self._settings.crawl.browser != "never" else None,
         )
 
-    def _cpu(self, workers: float) -> dict[str, float]:
-        """Seconds by phase. `settle` is this thread; `index` the rest of the process, the stores' threads included.
-        Detect and extract are measured in the workers; what else the workers use is `transform`, and so are the imports
-        of the template that they are forked from."""
-        settle, counts = time.thread_time() - self._thread_before, self._ingest.counts
-        transform = (
-            workers
-            + max(0.0, template.cpu_seconds() - self._template_before)
-            - counts.detect_seconds
-            - counts.extract_seconds
-        )
-        return {
-            "fetch": round(self._fetch.cpu_seconds(), 3) if self._fetch is not None else 0.0,
-            "detect": round(counts.detect_seconds, 3),
-            "transform": round(max(0.0, transform), 3),
-            "index": round(_cpu_seconds() - self._cpu_before - settle, 3),
-            "extract": round(counts.extract_seconds, 3),
-            "settle": round(settle, 3),
-        }
-
     def _finished(self) -> bool:
-        if self.stopping:
+        if self._stopping:
             return True
         crawl = self._settings.crawl
         if crawl.max_seconds and self.meter.seconds > crawl.max_seconds:
@@ -270,7 +262,7 @@ class Crawl:
         if not self._leased and self._ingest.may_find_links:
             self._ingest.hurry()
             return False  # the user's link queries may still find links on the last pages
-        if self._leased or self.paused or self._pacer is not None or self._waits or self._ingest.has_backlog:
+        if self._leased or self._paused or self._pacer is not None or self._waits or self._ingest.has_backlog:
             return False
         if self._fetch is None:
             return True
@@ -287,7 +279,7 @@ class Crawl:
 
     def _lease(self) -> bool:
         """Send out what is due; False if it was too early to ask again."""
-        if self._fetch is None or self.paused or self.stopping or self._network.is_doubtful:
+        if self._fetch is None or self._paused or self._stopping or self._network.is_doubtful:
             self._held_by = "network" if self._network.is_doubtful else ""
             return True
         if (self._shares or not self._pulled_at) and time.monotonic() - self._pulled_at > _PULL_PAUSE:
@@ -295,31 +287,43 @@ class Crawl:
             self._pull()
         if time.monotonic() - self._asked_at < _LEASE_PAUSE:
             return False
-        crawl = self._settings.crawl
-        room = min(crawl.in_flight - len(self._leased), self._most_sent - self._fetch.in_hand)
-        if crawl.max_pages:
-            room = min(room, crawl.max_pages - self.meter.pages - len(self._leased))
+        room = self._room(self._fetch)
         if room <= 0 or self._ingest.held_bytes > _BYTES_IN_FLIGHT or self._is_waiting():
             self._held_by = "store" if self._waited_for else "phases" if room <= 0 else "memory"
             return True
         self._asked_at = time.monotonic()
+        visits = self._without_taken(self._due_visits(room))
+        if visits:
+            self._leased_at = self._asked_at
+            self._leased.update(visit.fingerprint for visit in visits)
+            missing = self._ingest.missing
+            self._send([_without_validators(visit) if visit.fingerprint in missing else visit for visit in visits])
+        return True
+
+    def _room(self, fetch: FetchUnit) -> int:
+        """How many more visits may be in progress."""
+        crawl = self._settings.crawl
+        room = min(crawl.in_flight - len(self._leased), self._most_sent - fetch.in_hand)
+        if crawl.max_pages:
+            room = min(room, crawl.max_pages - self.meter.pages - len(self._leased))
+        return room
+
+    def _due_visits(self, room: int) -> list[Visit]:
+        """Up to `room` visits that are due, within the bandwidth; notes what there were too few of, if any."""
         quota = self._pacer.quota(self._clock()) if self._pacer is not None else None
         visits: list[Visit] = []
         with self._losing_shards():
             visits = retry_when_unavailable(lambda: self._frontier.lease(room, self._clock(), quota=quota))
         self._held_by = "" if len(visits) >= room else _held_by(quota)
+        return visits
+
+    def _without_taken(self, visits: list[Visit]) -> list[Visit]:
+        """Without those that `take` has already; when they are settled, the queue knows it."""
         taken = [visit for visit in visits if visit.fingerprint in self._leased]
-        if taken:  # `take` has them already; when they are settled, the queue knows it
-            self._frontier.release(taken, self._clock())
-            visits = [visit for visit in visits if visit.fingerprint not in self._leased]
-        missing = self._ingest.missing
-        if missing:
-            visits = [_without_validators(visit) if visit.fingerprint in missing else visit for visit in visits]
-        if visits:
-            self._leased_at = self._asked_at
-            self._leased.update(visit.fingerprint for visit in visits)
-            self._send(visits)
-        return True
+        if not taken:
+            return visits
+        self._frontier.release(taken, self._clock())
+        return [visit for visit in visits if visit.fingerprint not in self._leased]
 
     def _is_waiting(self) -> bool:
         """A store is away: what was fetched waits in memory, so nothing more is fetched."""
@@ -407,16 +411,11 @@ class Crawl:
         scripts = limits.render_seconds if self._settings.crawl.browser != "never" else 0.0
         deadline = time.monotonic() + limits.total_seconds + scripts + 2 * limits.transform_seconds + services
         settled = []
-        self.stopping = True
-        self._ingest.open_backlog(closed=True)
+        self.stop()
+        self._ingest.close_backlog()
         while (self._leased or self._ingest.in_progress) and time.monotonic() < deadline:
             settled += self.step()
         return settled
-
-
-def _cpu_seconds() -> float:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
 
 
 def _is_well(response: Page | Failure) -> bool:

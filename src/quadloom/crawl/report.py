@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import time
 from collections import Counter, defaultdict, deque
 from typing import Literal
@@ -11,6 +12,7 @@ import msgspec
 from quadloom.fetching.browser.renderer import RenderingTotals
 from quadloom.model.outcome import READ_OUTCOMES, Settlement
 from quadloom.model.service import InstanceLoad
+from quadloom.process import template
 from quadloom.process.channel import ProcessHeartbeat
 from quadloom.scheduling.page_row import ExpectedFreshness
 from quadloom.stores.protocols.archive import DiskState
@@ -172,3 +174,32 @@ class Meter:
     @property
     def seconds(self) -> float:
         return time.monotonic() - self.started
+
+
+class PhaseCpu:
+    """CPU time by phase since it was made, in the thread that settles."""
+
+    def __init__(self) -> None:
+        self._process = _process_seconds()
+        self._template = template.cpu_seconds()
+        self._thread = time.thread_time()
+
+    def seconds(self, *, fetch: float, workers: float, detect: float, extract: float) -> dict[str, float]:
+        """By phase. `settle` is this thread; `index` the rest of the process, the stores' threads included. `detect`
+        and `extract` are measured in the workers; what else the workers use is `transform`, and so are the imports of
+        the template that they are forked from."""
+        settle = time.thread_time() - self._thread
+        transform = workers + max(0.0, template.cpu_seconds() - self._template) - detect - extract
+        return {
+            "fetch": round(fetch, 3),
+            "detect": round(detect, 3),
+            "transform": round(max(0.0, transform), 3),
+            "index": round(_process_seconds() - self._process - settle, 3),
+            "extract": round(extract, 3),
+            "settle": round(settle, 3),
+        }
+
+
+def _process_seconds() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 POINTS = ("after-archive", "after-catalog", "after-quads", "after-text", "after-marks")
-PHASE_POINTS = ("after-spool", "after-extract")  # only reached by phases that run apart
+# Phases that run apart also reach "after-spool" and "after-extract".
 REBUILD_POINTS = (  # in the order of `quadloom.maintenance.swap`
     "rebuild-filled",
     "rebuild-journal",

@@ -59,7 +59,7 @@ class FinishedVisit(msgspec.Struct, frozen=True):
         return size
 
 
-class SettleBatch:
+class SettleBatch(msgspec.Struct, kw_only=True):
     """One batch on its way into the catalog. Hooks may replace `settlements` and `links`, and nothing else.
 
     `settlements[i]` belongs to `visits[i]`. `known`: rows of the pages as they were before, by fingerprint. `links`:
@@ -68,22 +68,13 @@ class SettleBatch:
     that have nothing to be indexed: nothing reads them again after a crash.
     """
 
-    def __init__(
-        self,
-        visits: Sequence[FinishedVisit],
-        settlements: list[Settlement],
-        known: Mapping[int, PageRow],
-        links: Sequence[Discovery],
-        robots: Sequence[RobotsUpdate],
-        now: float,
-    ) -> None:
-        self.visits = visits
-        self.settlements = settlements
-        self.known = known
-        self.links = links
-        self.robots = robots
-        self.now = now
-        self.indexed = 0
+    visits: Sequence[FinishedVisit]
+    settlements: list[Settlement]
+    known: Mapping[int, PageRow]
+    links: Sequence[Discovery]
+    robots: Sequence[RobotsUpdate]
+    now: float
+    indexed: int
 
 
 class SettleHook(Protocol):

@@ -2,12 +2,14 @@
 
 A visit enters with its response and leaves when its settlement is durable. A page with content waits for a worker in
 between; its answer, together with what was known here, is a `FinishedVisit`, ready for the next batch.
+`FinishedVisits` says when that batch is due and what is in it.
 """
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -16,10 +18,13 @@ from quadloom.model.outcome import HostPace
 from quadloom.model.page import Failure, Page
 from quadloom.model.visit import Visit
 from quadloom.phases.page_result import PageResult
-from quadloom.workers.lazy_pool import LazyPool
-from quadloom.workers.pool import TransformResult
+from quadloom.settings import CrawlSettings
+from quadloom.workers.pool import TransformResult, WorkerPool
 
 Amend = Callable[[PageResult], PageResult]
+# Bytes that are written at once, however few pages they are. Workers have half as many: what they answer may be several
+# times as large as the page, and all answers may wait while a batch is written.
+BATCH_BYTES = 8 << 20
 _ONLY_DETECT = frozenset(("fetched", "detected"))  # steps after which the page is transformed by another process
 
 
@@ -68,7 +73,7 @@ class VisitsInHand:
         self.bytes += len(page.body)
         self._pages.append((visit, page))
 
-    def send_next(self, pool: LazyPool) -> None:
+    def send_next(self, pool: WorkerPool) -> None:
         """Give the page that has waited longest to a worker."""
         visit, page = self._pages.popleft()
         self.sent_bytes += len(page.body)
@@ -99,3 +104,48 @@ class VisitsInHand:
         item = self._visits.pop(visit.fingerprint, None)
         self.bytes -= item.bytes if item is not None else 0
         return item is not None and item.step in LATER_STEPS
+
+
+class FinishedVisits:
+    """Visits that wait for the next batch, in the order in which they finished. `bytes`: about what they hold in
+    memory. One thread."""
+
+    def __init__(self, crawl: CrawlSettings) -> None:
+        self._most = min(crawl.batch, -(-crawl.in_flight // 4))  # pages that wait hold places of `in_flight`
+        self._seconds = crawl.batch_seconds
+        self._visits: list[FinishedVisit] = []
+        self._written_at = 0.0
+        self.bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._visits)
+
+    def add(self, item: FinishedVisit) -> None:
+        self._visits.append(item)
+        self.bytes += item.weight
+
+    def is_due(self, *, has_more: bool) -> bool:
+        """A full batch, by pages or bytes, or anything after `crawl.batch_seconds`. `has_more`: something waits to be
+        written besides visits."""
+        is_full = len(self._visits) >= self._most or self.bytes >= BATCH_BYTES
+        is_late = time.monotonic() - self._written_at >= self._seconds
+        return is_full or (is_late and (bool(self._visits) or has_more))
+
+    def take(self) -> list[FinishedVisit]:
+        """Those that are written together: the first ones, up to `BATCH_BYTES` and one more."""
+        taken, size = 0, 0
+        while taken < len(self._visits) and size < BATCH_BYTES:
+            size += self._visits[taken].weight
+            taken += 1
+        batch, self._visits = self._visits[:taken], self._visits[taken:]
+        self.bytes -= size
+        return batch
+
+    def put_back(self, batch: Sequence[FinishedVisit]) -> None:
+        """Nothing of it was written: it comes first in the next batch."""
+        self._visits[:0] = batch
+        self.bytes += sum(item.weight for item in batch)
+
+    def written(self) -> None:
+        """A batch is durable: `crawl.batch_seconds` begin again."""
+        self._written_at = time.monotonic()

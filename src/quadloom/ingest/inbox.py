@@ -95,7 +95,7 @@ class OwnerCall:
         except QuadloomError as error:
             self.result.set_exception(error)
         except (ValueError, TypeError, ArithmeticError, LookupError, RecursionError) as error:
-            # A value that no check foresaw: whoever sent it learns it, and the crawl goes on. Its transaction was
+            # A value that no check foresaw: the caller gets the error, and the crawl goes on. Its transaction was
             # rolled back.
             refused = UsageError(f"this cannot be done: {type(error).__name__}: {error}", hint="check the values sent")
             self.result.set_exception(refused)

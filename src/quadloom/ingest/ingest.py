@@ -23,7 +23,7 @@ from quadloom.ingest.handover.backlog import Backlog
 from quadloom.ingest.handover.extraction import LinkExtraction
 from quadloom.ingest.handover.left_work import LeftWork
 from quadloom.ingest.hooks import FinishedVisit, SettleHook, VisitStep
-from quadloom.ingest.in_hand import Amend, VisitsInHand
+from quadloom.ingest.in_hand import BATCH_BYTES, Amend, FinishedVisits, VisitsInHand
 from quadloom.ingest.inbox import EventMessage, Inbox, IngestCounts, IngestLoad, VisitsDropped
 from quadloom.ingest.index.indexer import IndexAcks, Indexer, LinksFound
 from quadloom.ingest.index.jobs import IndexJobs
@@ -44,20 +44,16 @@ from quadloom.settings import Settings
 from quadloom.stores.protocols.catalog import FIRST_UNINDEXED, UnindexedPlace
 from quadloom.stores.shards import shard_of
 from quadloom.stores.stores import Stores
-from quadloom.workers.lazy_pool import LazyPool
-from quadloom.workers.pool import PoolChanged, TransformResult
+from quadloom.workers.pool import PoolChanged, TransformResult, WorkerPool
 
 _WAIT = 0.05  # seconds to wait for a message when there is nothing else to do
-# Bytes that are written at once, however few pages they are. Workers have half as many: what they answer may be several
-# times as large as the page, and all answers may wait while a batch is written.
-_BATCH_BYTES = 8 << 20
 _REPLAYED = 200  # pages of one replay batch
 
 
 class Ingest:
     """`submit` what was fetched, then `step` until it is settled; `close` finishes the indexes.
 
-    `hooks` take part in every transaction, in their order. `workers`: see `LazyPool`. `notice` receives what a person
+    `hooks` take part in every transaction, in their order. `workers`: see `WorkerPool`. `notice` receives what a person
     should see. `ledger`: where it is written what the indexes hold, if not in the catalog. `links_of` receives the
     links of pages that are transformed again, or that another process has transformed.
 
@@ -120,11 +116,9 @@ class Ingest:
             failpoints,
             lambda text: notice("notice", text),
         )
-        self._pool = LazyPool(workers, settings, self.inbox.put, self.inbox.event, self.inbox.fail)
+        self._pool = WorkerPool(workers, settings, self.inbox.put, self.inbox.event, self.inbox.fail)
         self._in_hand = VisitsInHand()
-        self._finished: list[FinishedVisit] = []
-        self._finished_bytes = 0
-        self._settled_at = 0.0
+        self._finished = FinishedVisits(settings.crawl)
 
     # What comes in
 
@@ -162,11 +156,11 @@ class Ingest:
 
     def add_robots(self, update: RobotsUpdate) -> None:
         """A host's robots.txt and sitemaps, written with the next batch."""
-        self._writer.robots.append(update)
+        self._writer.add_robots(update)
 
     def add_original(self, visit: Visit, page: Page) -> None:
         """The page as its server sent it, if the one of the visit was rendered from it: for the archive."""
-        self._writer.originals[visit.fingerprint] = page
+        self._writer.add_original(visit.fingerprint, page)
 
     def add_source(self, fingerprint: int, href: str) -> None:
         """The address of a page that others were found on, if the catalog may not have it yet."""
@@ -187,9 +181,13 @@ class Ingest:
         fingerprint, what the archive has of these pages; None = it is read from there."""
         self._reindexing.add(rows, self._clock(), fallback, versions)
 
-    def open_backlog(self, *, closed: bool = False) -> None:
-        """From now on, also do what others have left for the phases of this process. `closed`: take nothing more."""
-        self._backlog.open(frozenset() if closed else self._phases)
+    def open_backlog(self) -> None:
+        """From now on, also do what others have left for the phases of this process."""
+        self._backlog.open(self._phases)
+
+    def close_backlog(self) -> None:
+        """Take nothing more of what others have left; what is in work is finished."""
+        self._backlog.open(frozenset())
 
     # What is in progress
 
@@ -254,7 +252,7 @@ class Ingest:
         waiting = self._in_hand.waiting + len(self._reindexing.waiting) + sum(beat.in_hand for beat in workers)
         return IngestLoad(
             workers,
-            self._pool.service_loads(),
+            list(self._pool.service_loads()),
             list(self._stores.archive.disks()),
             self._pool.cpu_seconds(),
             {"transform": waiting, "index": len(self._jobs.pending), "settle": len(self._finished)},
@@ -272,8 +270,8 @@ class Ingest:
             self._indexer.check()
         self._hand_out()
         self.counts.extracted_later = self._extraction.pages
-        settled = self._settle_finished() if self._is_due() else []
-        while self._finished_bytes >= _BATCH_BYTES:
+        settled = self._settle_finished() if self._finished.is_due(has_more=self._writer.has_more) else []
+        while self._finished.bytes >= BATCH_BYTES:
             settled += self._settle_finished()
         return settled
 
@@ -341,22 +339,22 @@ class Ingest:
 
     def _finish(self, visit: Visit, response: Page | Failure, pace: HostPace | None, step: VisitStep = "whole") -> None:
         """Settle a response without a worker."""
-        self._finished.append(self._in_hand.add(visit, response, pace, step))
+        self._finished.add(self._in_hand.add(visit, response, pace, step))
 
     def _is_indexing(self) -> bool:
         """Pages are on their way through the indexer, or their acknowledgements are not written yet."""
-        return bool(self._jobs.pending or self._reindexing or self._writer.acks)
+        return bool(self._jobs.pending or self._reindexing or self._writer.has_acks)
 
     def _handle(self, message: object) -> bool:
         if isinstance(message, TransformResult):
             self._transformed(message)
         elif isinstance(message, IndexAcks):
             self.counts.indexed += len(message.marks)
-            self._writer.acks.append(message)
+            self._writer.add_acks(message)
         elif isinstance(message, PoolChanged):
             self._pool.redistribute()
         elif isinstance(message, LinksFound):
-            self._writer.links += message.discoveries
+            self._writer.add_links(message.discoveries)
         elif isinstance(message, EventMessage):
             self.counts.quarantined += message.kind == "quarantined"
             self.counts.replaced_workers += message.kind == "worker-killed"
@@ -372,8 +370,7 @@ class Ingest:
         if self._reindexing.take(done) or self._extraction.take(done):
             return
         finished = self._in_hand.finished(done)
-        self._finished.append(finished)
-        self._finished_bytes += finished.weight
+        self._finished.add(finished)
         self.counts.transformed += finished.step not in ("fetched", "detected")
         if (result := finished.result) is not None:
             self.counts.quads += result.quads.count
@@ -392,54 +389,36 @@ class Ingest:
             return
         pool = self._pool
         room = pool.room()
-        while in_hand.waiting and room > 0 and max(self._finished_bytes, 2 * in_hand.sent_bytes) < _BATCH_BYTES:
+        while in_hand.waiting and room > 0 and max(self._finished.bytes, 2 * in_hand.sent_bytes) < BATCH_BYTES:
             in_hand.send_next(pool)
             room -= 1
         if room > 0:
             self._reindexing.hand_out(pool, room)
 
-    def _is_due(self) -> bool:
-        """A full batch, by pages or bytes, or anything after `crawl.batch_seconds`; acknowledgements count too."""
-        crawl = self._settings.crawl
-        full = min(crawl.batch, -(-crawl.in_flight // 4))  # pages that wait hold places of `in_flight`
-        is_full = len(self._finished) >= full or self._finished_bytes >= _BATCH_BYTES
-        is_late = time.monotonic() - self._settled_at >= crawl.batch_seconds
-        return is_full or (is_late and (bool(self._finished) or self._writer.has_more))
-
     def _settle_finished(self) -> list[Settlement]:
-        batch = self._take_finished()
+        batch = self._finished.take()
         began, used = time.monotonic(), time.thread_time()
         try:
             settlements = self.settle(batch, self._clock())
         except DiskFull:
-            self._finished = batch + self._finished  # nothing was acknowledged; the leases return
+            self._finished.put_back(batch)  # nothing was acknowledged; the leases return
             raise
         except ShardsLost as lost:
             self._notice("notice", lost.message)
             self._drop(batch, lost.shards)
             return []
-        self._settled_at = time.monotonic()
-        self.counts.settle_wait += max(0.0, self._settled_at - began - (time.thread_time() - used))
+        self._finished.written()
+        self.counts.settle_wait += max(0.0, time.monotonic() - began - (time.thread_time() - used))
         for text in self._writer.disk_notices():
             self._notice("notice", text)
         for settlement in settlements:
             self._release(settlement.visit)
         return settlements
 
-    def _take_finished(self) -> list[FinishedVisit]:
-        """Those that are written together: the first ones, up to `_BATCH_BYTES` and one more."""
-        taken, size = 0, 0
-        while taken < len(self._finished) and size < _BATCH_BYTES:
-            size += self._finished[taken].weight
-            taken += 1
-        batch, self._finished = self._finished[:taken], self._finished[taken:]
-        self._finished_bytes = sum(item.weight for item in self._finished) if self._finished else 0
-        return batch
-
     def _drop(self, batch: Sequence[FinishedVisit], lost: frozenset[int]) -> None:
         """Nothing was written. Another worker reads the lost shards' pages again; the rest is tried once more."""
         dropped = [item.visit for item in batch if shard_of(item.visit.host) in lost]
-        self._finished = [item for item in batch if shard_of(item.visit.host) not in lost] + self._finished
+        self._finished.put_back([item for item in batch if shard_of(item.visit.host) not in lost])
         self._writer.drop_shards(lost)
         for visit in dropped:
             self._release(visit)

@@ -62,8 +62,9 @@ _FEW_LINKS = 1000
 _TEXTS = 100_000  # digests of texts remembered to recognise duplicates
 
 
-class _Batch(SettleBatch):
-    """With what else becomes durable: acknowledgements, requests, pages whose links were extracted."""
+class _Batch(SettleBatch, kw_only=True):
+    """With what else becomes durable: acknowledgements, requests, pages whose links were extracted. `found` and
+    `found_again`: how many links of pages that were settled before are in it, by where they wait."""
 
     acks: list[IndexAcks]
     requests: list[Discovery]
@@ -104,23 +105,42 @@ class BatchWriter:
         self._failpoints = failpoints
         self._texts: LruCache[tuple[str, bytes], int] = LruCache(_TEXTS)
         self._disk_problems: dict[str, str] = {}
-        self.robots: list[RobotsUpdate] = []
-        self.originals: dict[int, Page] = {}  # rendered pages as their servers sent them, by fingerprint
-        self.acks: list[IndexAcks] = []
-        self.links: list[Discovery] = []  # of pages that were settled before
+        self._robots: list[RobotsUpdate] = []
+        self._originals: dict[int, Page] = {}  # rendered pages as their servers sent them, by fingerprint
+        self._acks: list[IndexAcks] = []
+        self._links: list[Discovery] = []  # of pages that were settled before
+
+    def add_robots(self, update: RobotsUpdate) -> None:
+        self._robots.append(update)
+
+    def add_original(self, fingerprint: int, page: Page) -> None:
+        """A page as its server sent it; the one of its visit was rendered from it."""
+        self._originals[fingerprint] = page
+
+    def add_acks(self, acks: IndexAcks) -> None:
+        self._acks.append(acks)
+
+    def add_links(self, links: Sequence[Discovery]) -> None:
+        """Links of pages that were settled before."""
+        self._links += links
+
+    @property
+    def has_acks(self) -> bool:
+        """Pages that are indexed and not marked so."""
+        return bool(self._acks)
 
     @property
     def has_more(self) -> bool:
         """Something waits to be written even if no visit has finished."""
         return bool(
-            self.acks or self.links or self._reindexing.requests or self._reindexing.links or self._backlog.extracted
+            self._acks or self._links or self._reindexing.requests or self._reindexing.links or self._backlog.extracted
         )
 
     def settle(self, visits: Sequence[FinishedVisit], now: float) -> list[Settlement]:
         """Make a batch durable, in the order above. Returns what was settled, in order.
 
         Raises `DiskFull` and `ShardsLost`; then nothing was acknowledged, and the batch may be tried again."""
-        if not visits and not self.has_more and not self.robots:
+        if not visits and not self.has_more and not self._robots:
             return []
         refs = self._archive(visits)
         if visits:
@@ -159,20 +179,25 @@ class BatchWriter:
             self._settlement(item, known.get(item.visit.fingerprint), ref)
             for item, ref in zip(visits, refs, strict=True)
         ]
-        found_before = [*self.links, *self._reindexing.links]
         batch = _Batch(
-            visits,
-            settlements,
-            {key: row for key, row in known.items() if row.visits},  # without those that were only fetched so far
-            [*(link for ack in self.acks for link in ack.discoveries), *found_before, *self._backlog.links()],
-            list(self.robots),
-            now,
+            visits=visits,
+            settlements=settlements,
+            known={key: row for key, row in known.items() if row.visits},  # without those that were only fetched so far
+            links=[
+                *(link for ack in self._acks for link in ack.discoveries),
+                *self._links,
+                *self._reindexing.links,
+                *self._backlog.links(),
+            ],
+            robots=list(self._robots),
+            now=now,
+            indexed=sum(len(ack.marks) for ack in self._acks) + sum(map(_is_indexed, visits, settlements)),
+            acks=list(self._acks),
+            requests=list(self._reindexing.requests),
+            extracted=list(self._backlog.extracted),
+            found=len(self._links),
+            found_again=len(self._reindexing.links),
         )
-        batch.acks, batch.requests = list(self.acks), list(self._reindexing.requests)
-        batch.indexed = sum(len(ack.marks) for ack in batch.acks)
-        batch.indexed += sum(map(_is_indexed, visits, settlements))
-        batch.extracted = list(self._backlog.extracted)
-        batch.found, batch.found_again = len(self.links), len(self._reindexing.links)
         for hook in self._hooks:
             hook.prepare(batch)
         if self._leaves:
@@ -193,8 +218,8 @@ class BatchWriter:
 
     def drop_shards(self, lost: frozenset[int]) -> None:
         """Another worker has taken over these shards: what was found out about their hosts is not ours to write."""
-        self.robots = [item for item in self.robots if shard_of(item.host) not in lost]
-        self.originals.clear()  # those of other shards too: the archive does without them
+        self._robots = [item for item in self._robots if shard_of(item.host) not in lost]
+        self._originals.clear()  # those of other shards too: the archive does without them
 
     def _transaction(self, batch: _Batch) -> None:
         """The one transaction. Changes nothing in memory that a second try would miss."""
@@ -245,9 +270,9 @@ class BatchWriter:
                 self._backlog.spool.put(row.fingerprint, row.fetched_at, item.result)
 
     def _committed(self, batch: _Batch) -> None:
-        del self.acks[: len(batch.acks)], self.robots[: len(batch.robots)]
+        del self._acks[: len(batch.acks)], self._robots[: len(batch.robots)]
         self._reindexing.requested(batch.requests)
-        del self.links[: batch.found], self._reindexing.links[: batch.found_again]
+        del self._links[: batch.found], self._reindexing.links[: batch.found_again]
         self._backlog.committed(batch.extracted, [mark.fingerprint for ack in batch.acks for mark in ack.marks])
         for ack in batch.acks:
             self._jobs.pending.acknowledge(ack.marks)
@@ -276,17 +301,17 @@ class BatchWriter:
         places: list[int | None] = []  # by visit, in `written`
         for item in visits:
             record = self._record(item)
-            original = self.originals.get(item.visit.fingerprint)
+            original = self._originals.get(item.visit.fingerprint)
             if record is not None and original is not None:  # first, so that readers take the other for the newest
                 written.append(encode_record(original))
             places.append(len(written) if record is not None else None)
             if record is not None:
                 written.append(record)
         if not self._settings.index.only_data:  # robots.txt too, so that a crawl can be replayed from its archive
-            written += [encode_record(item.response) for item in self.robots if item.response is not None]
+            written += [encode_record(item.response) for item in self._robots if item.response is not None]
         refs = self._put(written) if written else []
         for item in visits:
-            self.originals.pop(item.visit.fingerprint, None)
+            self._originals.pop(item.visit.fingerprint, None)
         return [refs[place] if place is not None else None for place in places]
 
     def _put(self, records: Sequence[ArchiveRecord]) -> list[ArchiveRef]:

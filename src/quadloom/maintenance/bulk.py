@@ -62,7 +62,7 @@ Runner = Callable[[BulkJob, Sequence[str]], Iterator[TaskResult]]
 
 
 def in_processes(workers: int) -> Runner:
-    """A runner with so many child processes."""
+    """A runner with `workers` child processes."""
 
     def runner(job: BulkJob, tasks: Sequence[str]) -> Iterator[TaskResult]:
         waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -117,7 +117,7 @@ class _Hand:
 
     def _put(self, result: TaskResult) -> None:
         while not self._closed.is_set():
-            with suppress(queue.Full):  # whoever takes results is slower than the tasks
+            with suppress(queue.Full):  # the caller takes results more slowly than tasks end
                 self._results.put(result, timeout=0.2)
                 return
 

@@ -218,7 +218,7 @@ def _check_on_servers(settings: Settings) -> None:
 
 @contextmanager
 def _all_shards(shards: Shards | None, heartbeat: float) -> Iterator[Callable[[], None]]:
-    """Own every shard of a shared database inside the block, with a heartbeat every so many seconds: a worker that
+    """Own every shard of a shared database inside the block, with a heartbeat every `heartbeat` seconds: a worker that
     starts meanwhile waits. Gives a function that raises `ShardsLost` if another worker has taken over some all the
     same. Raises `WarehouseLocked` if a worker runs."""
     if shards is None:

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Literal
 
@@ -42,11 +41,6 @@ class UserQuery(msgspec.Struct, frozen=True):
     name: str
     text: str
     over: Literal["page", "index"] = "page"
-
-
-def standard_query(name: str) -> str:
-    """The query of a standard strategy."""
-    return resources.files("quadloom.phases").joinpath("queries", f"{name}.rq").read_text(encoding="utf-8")
 
 
 def user_queries(names: Sequence[str]) -> tuple[UserQuery, ...]:

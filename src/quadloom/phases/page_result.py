@@ -1,6 +1,6 @@
 """What the phases say of one page: the record that leaves a worker and enters the stores.
 
-Apart from the phases themselves, so that whoever writes it, or reads it again, does not import a parser.
+Apart from the phases themselves, so that a process that writes it, or reads it again, does not import a parser.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A child runs `main()` of a module, in a new interpreter or in a fork of one that has imported the module already
 (`quadloom.process.template`). Either way it needs no `__main__` guard in the user's script, and inherits nothing but
-its end of the channel. A frame is a length of four bytes and so many bytes.
+its end of the channel. A frame is a length in four bytes and as many bytes as it says.
 
 What holds for every child:
 
@@ -164,7 +164,7 @@ class ChildProcess:
         return self.process.poll() is None
 
     def kill_after(self, seconds: float) -> None:
-        """Kill the child in so many seconds, whatever both sides do then. Replaces the last deadline; 0 = none."""
+        """Kill the child in `seconds`, whatever both sides do then. Replaces the last deadline; 0 = none."""
         self.cancel_deadline()
         if seconds:
             self._timer = threading.Timer(seconds, self._expire)

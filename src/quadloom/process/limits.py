@@ -77,7 +77,7 @@ def trim_memory() -> None:
 
 
 def limit_time(seconds: float) -> None:
-    """End this process after so many seconds from now, by the wall clock or a second later by CPU time.
+    """End this process `seconds` from now, by the wall clock or a second later by CPU time.
 
     There is no handler: the kernel ends the process, whatever code it is in. Call it after the imports, and again for
     each further piece of work.
@@ -89,7 +89,7 @@ def limit_time(seconds: float) -> None:
 
 
 def set_alarm(seconds: float) -> None:
-    """End this process after so many seconds unless called again; 0 = never. For an owner that fails to do it."""
+    """End this process after `seconds` unless called again; 0 = never. For an owner that fails to do it."""
     signal.setitimer(signal.ITIMER_REAL, seconds)
 
 

@@ -89,29 +89,6 @@ def importance(
     return found.vector
 
 
-def importance_of_slices(
-    slices: LinkSlices,
-    *,
-    damping: float = 0.85,
-    personalization: Personalization = None,
-    dangling: Dangling = "personalize",
-    tol: float = 1e-9,
-    start: npt.ArrayLike | None = None,
-    max_iterations: int = _SWEEPS,
-) -> Fixpoint:
-    """The same over slices, in memory or on disk. With numba it needs 16 to 20 bytes per page and, for each thread, the
-    memory of one slice; without numba, the whole matrix."""
-    return fixpoint(
-        sweeps_of(slices),
-        damping=damping,
-        personalization=personalization,
-        dangling=dangling,
-        tol=tol,
-        start=start,
-        max_iterations=max_iterations,
-    )
-
-
 def fixpoint(
     sweeps: Sweeps,
     *,
@@ -122,7 +99,8 @@ def fixpoint(
     start: npt.ArrayLike | None = None,
     max_iterations: int = _SWEEPS,
 ) -> Fixpoint:
-    """Sweep until the estimated error is at most `tol`."""
+    """Sweep until the estimated error is at most `tol`. Over slices, in memory or on disk, it needs 16 to 20 bytes per
+    page and, for each thread, the memory of one slice; without numba, the whole matrix."""
     if not tol >= 0.0:
         raise InputError(f"tol must be 0 or positive, not {tol}", hint="1e-9 is the default")
     iteration = ImportanceIteration(sweeps, damping, personalization, dangling, start)

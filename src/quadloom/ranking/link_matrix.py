@@ -195,7 +195,7 @@ class LinkMatrix:
         return self.manifest.links + int(np.count_nonzero(np.diff(self._indptr())))
 
     def note_merged(self, segments: dict[str, int]) -> None:
-        """The matrix has these segments, up to so many bytes, because it has those that they replace."""
+        """The matrix has these segments (name → bytes that are in it), because it has those that they replace."""
         merged = {**self.manifest.merged, **segments}
         names = {segment.name for segment in self._all_segments()}
         self._commit(

@@ -24,7 +24,6 @@ import numpy.typing as npt
 from quadloom.errors import StoreError
 from quadloom.model.subscription import personalization
 from quadloom.process.durable import replacing
-from quadloom.ranking.importance import Dangling, Personalization
 from quadloom.ranking.link_exchange import LinkExchange
 from quadloom.ranking.link_matrix import LinkMatrix
 from quadloom.ranking.link_slices import FileSlices
@@ -40,7 +39,7 @@ from quadloom.ranking.page_ranks import (
 )
 from quadloom.ranking.segment_compaction import compact_segments
 from quadloom.ranking.sweeps import Csr
-from quadloom.ranking.usefulness import RankVectors, Variant, promoted, rank, weights
+from quadloom.ranking.usefulness import RankingRules, RankVectors, promoted, rank, weights
 from quadloom.settings import FreshnessSettings
 
 _VECTORS = "vectors.npy"
@@ -54,16 +53,7 @@ class Solver(Protocol):
     """Computes both fixpoints; see `usefulness.rank`."""
 
     def __call__(
-        self,
-        links: Csr | FileSlices,
-        structured: Mask,
-        *,
-        variant: Variant,
-        damping: float,
-        personalization: Personalization,
-        dangling: Dangling,
-        tol: float,
-        start: RankVectors | None,
+        self, links: Csr | FileSlices, structured: Mask, rules: RankingRules, start: RankVectors | None
     ) -> RankVectors: ...
 
 
@@ -152,16 +142,14 @@ def _computed(order: RankingOrder, matrix: LinkMatrix, solve: Solver) -> tuple[R
     structured[_known(matrix, order.structured)] = True
     wanted = [ids for group in order.wanted if len(ids := _known(matrix, group))]
     links = _links(matrix, freshness.importance_memory)
-    vectors = solve(
-        links,
-        structured,
+    rules = RankingRules(
         variant=freshness.usefulness,
         damping=freshness.damping,
         personalization=personalization(pages, wanted),
         dangling=freshness.dangling,
         tol=_TOLERANCE,
-        start=_last_vectors(matrix.directory),
     )
+    vectors = solve(links, structured, rules, _last_vectors(matrix.directory))
     with replacing(matrix.directory / _VECTORS) as file:
         np.save(file, np.stack([vectors.importance, vectors.usefulness]))
     # The matrix cannot tell a page without links from one that was not read; such pages are rare.

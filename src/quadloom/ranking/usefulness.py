@@ -43,6 +43,20 @@ class RankVectors(msgspec.Struct, frozen=True):
     error: float
 
 
+class RankingRules(msgspec.Struct, frozen=True, kw_only=True):
+    """What both fixpoints are by. `tol`: the largest estimated L1 error of either."""
+
+    variant: Variant = "mean"
+    damping: float = 0.85
+    personalization: Personalization = None
+    dangling: Dangling = "personalize"
+    tol: float = 1e-9
+
+
+_DEFAULTS = RankingRules()
+_SWEEPS = 10_000
+
+
 def usefulness(
     csr: Csr,
     importance: Vector,
@@ -51,12 +65,11 @@ def usefulness(
     variant: Variant = "mean",
     damping: float = 0.85,
     tol: float = 1e-9,
-    max_iterations: int = 10_000,
 ) -> Vector:
     """J for a given importance. Row i of `csr` holds the out-links of page i, as for importance."""
     sweeps = sweeps_of(csr)
     iteration = UsefulnessIteration(sweeps, structured, variant, damping)
-    for _ in range(max_iterations):
+    for _ in range(_SWEEPS):
         for block in sweeps.blocks():
             block.both(iteration.worth, iteration.worth, iteration.backwards)
         if iteration.end(importance) <= tol:
@@ -67,14 +80,8 @@ def usefulness(
 def rank(
     links: Csr | LinkSlices,
     structured: Mask,
-    *,
-    variant: Variant = "mean",
-    damping: float = 0.85,
-    personalization: Personalization = None,
-    dangling: Dangling = "personalize",
-    tol: float = 1e-9,
+    rules: RankingRules = _DEFAULTS,
     start: RankVectors | None = None,
-    max_iterations: int = 10_000,
 ) -> RankVectors:
     """Importance and usefulness together: one scan of the matrix is an iteration of both.
 
@@ -82,13 +89,12 @@ def rank(
     importance.
     """
     sweeps = sweeps_of(links)
-    forward = ImportanceIteration(
-        sweeps, damping, personalization, dangling, None if start is None else start.importance
-    )
+    known = None if start is None else start.importance
+    forward = ImportanceIteration(sweeps, rules.damping, rules.personalization, rules.dangling, known)
     useful = None if start is None else _padded(start.usefulness, sweeps.pages)
-    backward = UsefulnessIteration(sweeps, structured, variant, damping, useful)
+    backward = UsefulnessIteration(sweeps, structured, rules.variant, rules.damping, useful)
     count, error = 0, float("inf")
-    while error > tol and count < max_iterations:
+    while error > rules.tol and count < _SWEEPS:
         count += 1
         for block in sweeps.blocks():
             gathered = block.both(forward.values, backward.worth, backward.backwards)

@@ -269,7 +269,7 @@ class ReferenceResolver:
         return (self._folders[way] if way < len(self._folders) else self._above(way)) + rest
 
     def _above(self, way: int) -> str:
-        """The folder so many levels above the base's own. Two dots at the root lead to the root again."""
+        """The folder `way` levels above the base's own. Two dots at the root lead to the root again."""
         folders = self._folders
         while len(folders) <= way:
             last = folders[-1]

@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 
 from quadloom.model.link import Discovery
 from quadloom.process import threads
-from quadloom.stores.protocols.frontier import Frontier, HostRow, ScopeRules
+from quadloom.stores.protocols.frontier import HostClocks, HostRow, ScopeRules
 from quadloom.stores.protocols.state import Shards
 from quadloom.stores.shards import shard_of
 from quadloom.topical.polite_access import FetchedPage
@@ -125,7 +125,7 @@ class OwnHosts:
 class OwnersFrontier:
     """The clocks and robots.txt of hosts, asked for in the thread that owns the frontier."""
 
-    def __init__(self, frontier: Frontier, owner: OwnerThread) -> None:
+    def __init__(self, frontier: HostClocks, owner: OwnerThread) -> None:
         self._frontier = frontier
         self._owner = owner
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from glob import escape
+from hashlib import blake2b
 from random import Random
-from typing import Protocol
 from urllib.parse import urlencode
-from uuid import UUID
 
 import msgspec
+from msgspec import json
 
 from quadloom.fetching import politeness
 from quadloom.fetching.fetcher import FetchResult, RobotsUpdate, is_robots_unavailable
@@ -31,7 +31,7 @@ from quadloom.model.visit import Visit
 from quadloom.process.clock import unix_time
 from quadloom.scheduling.scope import KEPT_DEPTH
 from quadloom.settings import Settings, SiteSettings
-from quadloom.stores.protocols.frontier import HostRow, ScopeRules
+from quadloom.stores.protocols.frontier import HostClocks, HostRow, ScopeRules
 from quadloom.topical.access import Purpose, SiteRequest, SiteResponse
 
 ACCEPT = "text/html, application/xhtml+xml, application/json;q=0.9, application/rss+xml;q=0.9, */*;q=0.1"
@@ -61,20 +61,6 @@ class _Exchange:
         self.latest = 0.0  # when it must be sent
         self.done = False
         self.response: SiteResponse | None = None
-
-
-class HostClocks(Protocol):
-    """What a `Frontier` knows about hosts, without its queue."""
-
-    def host(self, host: str) -> HostRow | None: ...
-
-    def put_host(self, row: HostRow) -> None: ...
-
-    def block(self, host: str, until: float, reason: str) -> None: ...
-
-    def reserve(self, host: str, now: float) -> float | None: ...
-
-    def free(self, host: str, next_at: float, now: float) -> None: ...
 
 
 class PoliteAccess:
@@ -258,13 +244,20 @@ def _encoded(request: SiteRequest) -> tuple[bytes, tuple[tuple[str, str], ...]]:
         return request.payload, (("Content-Type", "application/json"),)
     if not request.multipart:
         return urlencode(request.fields).encode(), (("Content-Type", "application/x-www-form-urlencoded"),)
-    boundary = UUID(int=abs(hash(request.fields)) % (1 << 128)).hex
+    boundary = _boundary(request.fields)
     parts = [
         f'--{boundary}\r\nContent-Disposition: form-data; name="{_quoted(name)}"\r\n\r\n{value}\r\n'
         for name, value in request.fields
     ]
     body = "".join(parts) + f"--{boundary}--\r\n"
     return body.encode(), (("Content-Type", f"multipart/form-data; boundary={boundary}"),)
+
+
+def _boundary(fields: tuple[tuple[str, str], ...]) -> str:
+    """A delimiter that is in none of the fields (RFC 2046, 5.1.1), and the same for them in every process."""
+    content = json.encode(fields)
+    candidates = (blake2b(content, digest_size=16, salt=bytes([number])).hexdigest() for number in range(256))
+    return next(one for one in candidates if one.encode() not in content)
 
 
 def _quoted(name: str) -> str:

@@ -7,7 +7,6 @@ memory cap and quarantine (`quadloom.workers.pool`), and on all cores.
 
 from __future__ import annotations
 
-import os
 import queue
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -23,7 +22,6 @@ from quadloom.workers.pool import PoolChanged, TransformResult, WorkerPool
 T = TypeVar("T")
 _AHEAD = 64  # pages between the one that is waited for and the newest one submitted
 _AHEAD_BYTES = 64 << 20
-_ALONE = 100  # pages that one worker does alone: starting another costs as much CPU as transforming these
 
 
 class _PoolNotice(NamedTuple):
@@ -47,12 +45,12 @@ class TransformPool:
     def __init__(
         self, settings: Settings, *, notice: Callable[[EventKind, str], None] = lambda _kind, _text: None
     ) -> None:
-        self._settings = settings
         self._notice = notice
         self._inbox: queue.SimpleQueue[TransformResult | PoolChanged | _PoolNotice | BaseException] = (
             queue.SimpleQueue()
         )
-        self._opened: WorkerPool | None = None
+        put = self._inbox.put
+        self._pool = WorkerPool(0, settings, put, lambda kind, text: put(_PoolNotice(kind, text)), put)
         self._done: dict[int, TransformResult] = {}
 
     def each(
@@ -76,9 +74,7 @@ class TransformPool:
             yield self._result(waiting.popleft())
 
     def close(self) -> None:
-        if self._opened is not None:
-            self._opened.close()
-            self._opened = None
+        self._pool.close()
 
     def __enter__(self) -> TransformPool:
         return self
@@ -88,19 +84,10 @@ class TransformPool:
     ) -> None:
         self.close()
 
-    @property
-    def _pool(self) -> WorkerPool:
-        if self._opened is None:
-            put = self._inbox.put
-            self._opened = WorkerPool(1, self._settings, put, lambda kind, text: put(_PoolNotice(kind, text)), put)
-        return self._opened
-
     def _submit(self, visit: Visit, page: Page) -> int:
         while not self._pool.room():
             self._receive()
         number = self._pool.submit(visit, page)
-        if number == _ALONE:
-            self._pool.grow(self._settings.crawl.workers or os.cpu_count() or 1)  # the owner only waits and writes
         while not self._inbox.empty():
             self._receive()
         return number

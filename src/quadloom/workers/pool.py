@@ -19,6 +19,7 @@ services does not depend on the number of workers, and their time does not count
 from __future__ import annotations
 
 import itertools
+import os
 import queue
 import selectors
 import threading
@@ -46,6 +47,7 @@ _DEPTH = 4  # pages queued in one worker: enough that it never waits for the own
 _TICK = 0.2  # seconds between two checks of deadlines and memory
 _LATE = 1.0  # a check that comes later than this was held up itself: by a stopped group, or a machine that slept
 _BLAMES = 2
+_GROW_AFTER = 100  # pages that one worker transforms: starting another costs as much CPU as transforming so many
 _START_SECONDS = 30.0  # a loaded machine may need long to import the parsers; no page is to blame for that
 
 
@@ -77,6 +79,9 @@ class _Worker:
 class WorkerPool:
     """`submit` pages while `room()` is not 0; `done` receives `TransformResult`s in any order, and `PoolChanged`.
 
+    The workers start with the first call of either. `size` 0: one worker at first, and after `_GROW_AFTER` pages
+    `crawl.workers`, or one per core.
+
     `done`, `notice` and `failed` are called from other threads, all other methods belong to the owner's.
     `failed`: an error of such a thread itself.
     """
@@ -89,9 +94,11 @@ class WorkerPool:
         notice: Callable[[EventKind, str], None],
         failed: Callable[[BaseException], None],
     ) -> None:
+        self._size = size
         self._settings = settings
         self._done = done
         self._notice = notice
+        self._failed = failed
         self._numbers = itertools.count()
         self._lock = threading.RLock()
         self._selector = selectors.DefaultSelector()
@@ -104,11 +111,12 @@ class WorkerPool:
         self._noticed: set[str] = set()
         self._spent_cpu = 0.0  # of workers that have died
         self._restarts = Restarts("transform")
-        self._workers = [self._start_worker(f"transform-{index}") for index in range(size)]
-        self._thread = threads.start("watchdog", self._watch, failed)
+        self._workers: list[_Worker] = []
+        self._thread: threading.Thread | None = None
 
     def room(self) -> int:
         """How many pages can be submitted now without waiting."""
+        self._start()
         if self._asked.is_full:
             return 0
         with self._lock:
@@ -116,14 +124,12 @@ class WorkerPool:
 
     def submit(self, visit: Visit, page: Page, *, archive: bool = True, only_detect: bool = False) -> int:
         """Send a page to the worker with the shortest queue; its `TransformResult` carries the number returned."""
+        self._start()
         task = WorkerTask(next(self._numbers), visit, page, archive, only_detect=only_detect)
         self._send(task)
+        if task.number == _GROW_AFTER and not self._size:
+            self._grow(self._settings.crawl.workers or os.cpu_count() or 1)
         return task.number
-
-    def grow(self, size: int) -> None:
-        """Start workers until there are `size`."""
-        with self._lock:
-            self._workers += [self._start_worker(f"transform-{index}") for index in range(len(self._workers), size)]
 
     def redistribute(self) -> None:
         """Send to workers: the pages of those that died, and pages that have come back from services."""
@@ -164,7 +170,18 @@ class WorkerPool:
             for worker in self._workers:
                 worker.child.close()
             self._workers = []
-        self._thread.join(timeout=5)
+        if self._thread is not None:
+            self._thread.join(timeout=5)
+
+    def _start(self) -> None:
+        if self._thread is None:
+            self._grow(self._size or 1)
+            self._thread = threads.start("watchdog", self._watch, self._failed)
+
+    def _grow(self, size: int) -> None:
+        """Start workers until there are `size`."""
+        with self._lock:
+            self._workers += [self._start_worker(f"transform-{index}") for index in range(len(self._workers), size)]
 
     def _send(self, task: WorkerTask) -> None:
         with self._lock:

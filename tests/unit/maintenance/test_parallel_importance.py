@@ -15,7 +15,7 @@ from quadloom.ranking.link_matrix import LinkMatrix
 from quadloom.ranking.page_ranks import PageRanks, Ranking
 from quadloom.ranking.ranker import PageRanker
 from quadloom.ranking.ranking_process import RankingInThread
-from quadloom.ranking.usefulness import RankVectors, Variant, rank
+from quadloom.ranking.usefulness import RankingRules, RankVectors, Variant, rank
 from quadloom.settings import FreshnessSettings, Settings
 from quadloom.stores.stores import Stores
 from quadloom.warehouse import Warehouse
@@ -57,22 +57,15 @@ def solved(folder: Path, runner: Runner, variant: Variant = "mean", *, resume: b
     matrix = LinkMatrix(folder)
     structured = np.arange(matrix.manifest.pages) % 11 == 0
     solve = ParallelRanking(folder, folder, Settings(), runner, resume=resume, width=WIDTH)
-    return solve(
-        matrix.csr(),
-        structured,
-        variant=variant,
-        damping=0.85,
-        personalization=None,
-        dangling="personalize",
-        tol=TOLERANCE,
-        start=None,
-    )
+    return solve(matrix.csr(), structured, RankingRules(variant=variant, tol=TOLERANCE), None)
 
 
 @pytest.mark.parametrize("variant", ["mean", "many"])
 def test_tasks_find_the_fixpoint_of_one_process(tmp_path: Path, variant: Variant) -> None:
     matrix = filled(tmp_path)
-    expected = rank(matrix.csr(), np.arange(matrix.manifest.pages) % 11 == 0, variant=variant, tol=TOLERANCE)
+    expected = rank(
+        matrix.csr(), np.arange(matrix.manifest.pages) % 11 == 0, RankingRules(variant=variant, tol=TOLERANCE)
+    )
     found = solved(tmp_path, here(), variant)
     assert np.abs(found.importance - expected.importance).sum() < 2 * TOLERANCE
     assert np.abs(found.usefulness - expected.usefulness).sum() < 2 * TOLERANCE

@@ -13,10 +13,10 @@ from scipy import sparse
 
 from quadloom.errors import UsageError
 from quadloom.ranking import link_kernels, sweeps
-from quadloom.ranking.importance import ImportanceIteration, fixpoint, importance, importance_of_slices, sweep
+from quadloom.ranking.importance import ImportanceIteration, fixpoint, importance, sweep
 from quadloom.ranking.link_slices import MemorySlices
 from quadloom.ranking.sweeps import SliceSweeps, sweeps_of
-from quadloom.ranking.usefulness import promoted, rank, usefulness, weights
+from quadloom.ranking.usefulness import RankingRules, promoted, rank, usefulness, weights
 from thoroughness import examples
 
 ENGINES = ["scipy", "numba"] if link_kernels.kernels() is not None else ["scipy"]
@@ -109,17 +109,17 @@ def test_slices_of_any_width_and_scipy_alone_give_the_same(monkeypatch: pytest.M
     csr = random_web(3000, 20_000, 5)
     expected = importance(csr, engine="scipy")
     for width in (7, 1000, 5000):
-        got = importance_of_slices(MemorySlices(csr.indptr, csr.indices, width))
+        got = fixpoint(sweeps_of(MemorySlices(csr.indptr, csr.indices, width)))
         assert got.error <= 1e-9
         assert np.abs(got.vector - expected).sum() < 3e-9
     monkeypatch.setattr("quadloom.ranking.sweeps.kernels", lambda: None)
     monkeypatch.setattr("quadloom.ranking.link_slices.kernels", lambda: None)
-    got = importance_of_slices(MemorySlices(csr.indptr, csr.indices, 700))
+    got = fixpoint(sweeps_of(MemorySlices(csr.indptr, csr.indices, 700)))
     assert np.abs(got.vector - expected).sum() < 3e-9
     structured = np.arange(3000) % 5 == 0
     both = rank(MemorySlices(csr.indptr, csr.indices, 700), structured)
     assert np.abs(both.usefulness - rank(csr, structured).usefulness).sum() < 3e-9
-    assert importance_of_slices(MemorySlices(np.zeros(4, dtype=np.int64), np.empty(0, dtype=np.int32), 2)).error <= 1e-9
+    assert fixpoint(sweeps_of(MemorySlices(np.zeros(4, dtype=np.int64), np.empty(0, dtype=np.int32), 2))).error <= 1e-9
     with pytest.raises(UsageError, match="numba"):
         SliceSweeps(MemorySlices(csr.indptr, csr.indices, 700))
 
@@ -318,7 +318,7 @@ def test_usefulness_is_the_solution_of_its_equation(variant: str) -> None:
     expected = np.linalg.solve(np.eye(300) - 0.85 * back, 0.15 * np.where(structured, known, 0.0))
     got = usefulness(csr, known, structured, variant=variant)  # type: ignore[arg-type]
     assert np.abs(got - expected).sum() < 1e-8
-    together = rank(csr, structured, variant=variant)  # type: ignore[arg-type]
+    together = rank(csr, structured, RankingRules(variant=variant))  # type: ignore[arg-type]
     assert np.abs(together.usefulness - expected).sum() < 1e-8
     assert np.abs(together.importance - known).sum() < 1e-8
 
@@ -331,8 +331,8 @@ def test_only_one_variant_rewards_many() -> None:
     matrix[single, 102] = 1.0
     structured = np.zeros(153, dtype=bool)
     structured[2:52] = structured[102] = True
-    mean = rank(matrix.tocsr(), structured, variant="mean").usefulness
-    many = rank(matrix.tocsr(), structured, variant="many").usefulness
+    mean = rank(matrix.tocsr(), structured, RankingRules(variant="mean")).usefulness
+    many = rank(matrix.tocsr(), structured, RankingRules(variant="many")).usefulness
     assert mean[hub] < mean[single]
     assert many[hub] > 5 * many[single]
 

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quadloom.model.link import LinkKind
-from quadloom.ranking.importance import importance, importance_of_slices
+from quadloom.ranking.importance import fixpoint, importance
 from quadloom.ranking.link_matrix import KINDS, RECORD, RESET, LinkMatrix
+from quadloom.ranking.sweeps import sweeps_of
 from thoroughness import examples
 
 PAGES = [(n * 0x9E3779B97F4A7C15 + 11) % (1 << 64) - (1 << 63) for n in range(40)]
@@ -114,5 +115,5 @@ def test_slices_on_disk_give_the_same_importance(tmp_path: Path, width: int | No
     assert sum(len(sources) for part in slices for sources, _ in part.chunks(300)) == slices.links
     expected = importance(matrix.csr())
     for _ in range(2):  # cut, then found
-        got = importance_of_slices(matrix.slices(width)).vector
+        got = fixpoint(sweeps_of(matrix.slices(width))).vector
         assert np.abs(got - expected).sum() < 3e-9

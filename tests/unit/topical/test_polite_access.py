@@ -5,6 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from email.parser import BytesParser
+from email.policy import HTTP
+from typing import NamedTuple
+
+import pytest
 
 from faults.fetch_server import Seen, Server, reply
 from quadloom.fetching.robots import RobotsRow
@@ -107,3 +112,37 @@ def test_a_form_is_posted_and_a_host_that_fails_is_left_alone() -> None:
         assert row is not None and row.blocked_until > time.time() + 500.0
         assert access.ask([SiteRequest(server.url("/b", "x.test"))]) == [None]
         assert access.refused == {"pace": 1}
+
+
+def test_a_multipart_form_has_the_same_delimiter_in_every_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its parts are read back by another implementation. One that a field contains is not taken."""
+    fields = (("q", 'red "loom"'), ('the "name"', "a\r\nb"))
+
+    def answer(seen: Seen) -> bytes:
+        return reply(b"", "404 Not Found") if seen.path == "/robots.txt" else reply(b"page")
+
+    def sent(server: Server) -> Seen:
+        with polite(MemoryFrontier(FrontierPolicy(delay=0.0, ip_delay=0.0), now=0.0)) as access:
+            access.ask([SiteRequest(server.url("/search", "x.test"), "post", fields, "search", multipart=True)])
+        return server.log[-1]
+
+    with Server(answer) as server:
+        form = sent(server)
+        message = BytesParser(policy=HTTP).parsebytes(
+            f"content-type: {form.headers['content-type']}\r\n\r\n".encode() + form.body
+        )
+        read = [(part["content-disposition"].params["name"], part.get_content()) for part in message.iter_parts()]
+        assert [(name.replace("%22", '"'), value.replace("\r\n", "\n")) for name, value in read] == [
+            ("q", 'red "loom"'),
+            ('the "name"', "a\nb"),
+        ]
+        assert form.headers["content-type"].endswith("; boundary=d9dee6140fb9616f1d74367063ec457d")
+
+        class Digest(NamedTuple):
+            salt: bytes
+
+            def hexdigest(self) -> str:
+                return ["red", "blue"][self.salt[0]]
+
+        monkeypatch.setattr("quadloom.topical.polite_access.blake2b", lambda _content, salt, **_: Digest(salt))
+        assert sent(server).headers["content-type"].endswith("; boundary=blue")

@@ -47,4 +47,4 @@ def test_results_come_in_the_order_of_the_items_and_reading_stays_near() -> None
 def test_without_a_page_no_worker_starts() -> None:
     with TransformPool(SETTINGS) as pool:
         assert list(pool.each([3, 10], task)) == [(3, None), (10, None)]
-        assert pool._opened is None
+        assert pool._pool.heartbeats() == []

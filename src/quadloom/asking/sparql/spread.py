@@ -33,7 +33,7 @@ class Spread(msgspec.Struct, frozen=True):
 
 
 def spread(query: str, servers: int, graphs: Sequence[str] = ()) -> Spread:
-    """How to ask so many servers. `graphs`: the dataset that was given with the query. Raises `QueryRefused`."""
+    """How to ask all `servers`. `graphs`: the dataset that was given with the query. Raises `QueryRefused`."""
     tokens = scan(query)
     named = [*graphs, *_from(tokens)]
     if named:

@@ -20,8 +20,7 @@ from quadloom.model.page import Failure, Page
 from quadloom.model.visit import Visit
 from quadloom.phases.page_result import PageResult
 from quadloom.stores.protocols.archive import Archive
-from quadloom.workers.lazy_pool import LazyPool
-from quadloom.workers.pool import TransformResult
+from quadloom.workers.pool import TransformResult, WorkerPool
 
 
 class LinkExtraction:
@@ -38,7 +37,7 @@ class LinkExtraction:
     def __len__(self) -> int:
         return len(self._in_work)
 
-    def begin(self, row: PageRow, pool: LazyPool) -> None:
+    def begin(self, row: PageRow, pool: WorkerPool) -> None:
         result = self._backlog.spool.get(row.fingerprint, row.fetched_at, links=True)
         if result is not None:
             self._found(row, result)

@@ -16,7 +16,7 @@ from quadloom.model.page import Failure, Page
 from quadloom.model.phase import OWED_BY_PHASE, Owed
 from quadloom.model.visit import Visit
 from quadloom.stores.protocols.archive import Archive
-from quadloom.workers.lazy_pool import LazyPool
+from quadloom.workers.pool import WorkerPool
 
 _LEFT = 64  # pages of one phase in work, before more are taken
 _STEPS: dict[str, VisitStep] = {"transform": "later", "detect": "detected"}
@@ -47,7 +47,7 @@ class LeftWork:
         self._extraction = extraction
         self._notice = notice
 
-    def begin(self, in_hand: VisitsInHand, pool: LazyPool, now: float) -> Iterator[LeftVisit]:
+    def begin(self, in_hand: VisitsInHand, pool: WorkerPool, now: float) -> Iterator[LeftVisit]:
         """Begin to index and extract what waits for that; returns what waits to be transformed or detected. `in_hand`:
         visits that are in work, by their page. A worker may learn only here that its shards are lost: nothing was
         leased then, and the next turn tries again."""
@@ -56,7 +56,7 @@ class LeftWork:
         except ShardsLost as lost:
             self._notice("notice", lost.message)
 
-    def _begin(self, in_hand: VisitsInHand, pool: LazyPool, now: float) -> Iterator[LeftVisit]:
+    def _begin(self, in_hand: VisitsInHand, pool: WorkerPool, now: float) -> Iterator[LeftVisit]:
         backlog = self._backlog
         if "index" in backlog.phases:
             self._reindexing.add(backlog.take(Owed.INDEX, _LEFT - len(self._reindexing.waiting)), now, None)

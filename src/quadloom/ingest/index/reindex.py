@@ -28,8 +28,7 @@ from quadloom.phases.page_result import PageResult
 from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.shards import shard_of
 from quadloom.stores.stores import Stores
-from quadloom.workers.lazy_pool import LazyPool
-from quadloom.workers.pool import TransformResult
+from quadloom.workers.pool import TransformResult, WorkerPool
 
 Fallback = Callable[[PageRow, bytes], IndexJob]
 """A page that the archive does not have, and its description → what is indexed for it."""
@@ -96,7 +95,7 @@ class Reindexing:
             self._jobs.reprocessed(now)
             self.waiting.extend(_Waiting(row, fallback, versions) for row in rows)
 
-    def hand_out(self, pool: LazyPool, room: int) -> None:
+    def hand_out(self, pool: WorkerPool, room: int) -> None:
         """Give as many pages to the workers as they have room for."""
         while self.waiting and room > 0:
             waiting = self.waiting.popleft()

@@ -25,13 +25,13 @@ from quadloom.errors import UsageError
 from quadloom.maintenance.bulk import BulkJob, Runner
 from quadloom.model.wire import decode, encode
 from quadloom.process.durable import make_folder, replacing, write_file
-from quadloom.ranking.importance import Dangling, ImportanceIteration, Personalization
+from quadloom.ranking.importance import ImportanceIteration
 from quadloom.ranking.link_kernels import Degrees, Finish
 from quadloom.ranking.link_matrix import LinkMatrix
 from quadloom.ranking.link_slices import FileSlices, slice_width
 from quadloom.ranking.page_ranks import Mask, Vector
 from quadloom.ranking.sweeps import Block, Csr, Kind, finish
-from quadloom.ranking.usefulness import RankVectors, UsefulnessIteration, Variant
+from quadloom.ranking.usefulness import RankingRules, RankVectors, UsefulnessIteration
 from quadloom.settings import Settings
 from quadloom.stores.stores import Stores
 
@@ -81,26 +81,19 @@ class ParallelRanking:
         self._width = width
 
     def __call__(
-        self,
-        links: Csr | FileSlices,
-        structured: Mask,
-        *,
-        variant: Variant,
-        damping: float,
-        personalization: Personalization,
-        dangling: Dangling,
-        tol: float,
-        start: RankVectors | None,
+        self, links: Csr | FileSlices, structured: Mask, rules: RankingRules, start: RankVectors | None
     ) -> RankVectors:
         matrix = LinkMatrix(self._directory)
         width = self._width or slice_width(matrix.manifest.pages)
         sweeps = _TaskSweeps(matrix.slices(width), matrix)
         begun, saved = self._begin(matrix)
         last = saved if saved is not None else start
-        forward = ImportanceIteration(sweeps, damping, personalization, dangling, last.importance if last else None)
-        backward = UsefulnessIteration(sweeps, structured, variant, damping, saved.usefulness if saved else None)
+        known = last.importance if last else None
+        forward = ImportanceIteration(sweeps, rules.damping, rules.personalization, rules.dangling, known)
+        useful = saved.usefulness if saved else None
+        backward = UsefulnessIteration(sweeps, structured, rules.variant, rules.damping, useful)
         number, error = begun.number, float("inf")
-        while error > tol and number < _PASSES:
+        while error > rules.tol and number < _PASSES:
             self._pass(matrix, width, number, forward, backward)
             error = max(forward.end(), backward.end(forward.current, forward.total))
             number += 1

@@ -178,7 +178,7 @@ class PostgresDatabase(Transactions):
         self.write(f'LISTEN "{channel}"')
 
     def wait(self, seconds: float) -> None:
-        """Return at a notification, or after so many seconds. A server that cannot be reached raises nothing."""
+        """Return at a notification, or after `seconds`. A server that cannot be reached raises nothing."""
         psycopg = _driver()
         try:
             for _ in self._connection.notifies(timeout=seconds, stop_after=1):

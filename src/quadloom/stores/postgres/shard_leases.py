@@ -10,7 +10,7 @@ every heartbeat (`clock_error`).
 Claims wait for each other (an advisory lock, taken before the statement that reads, so that it sees earlier claims).
 Rows that a stopped worker holds in an open transaction are skipped and claimed later. The server ends its session by
 `idle_in_transaction_session_timeout`, unless it was stopped between the statements of a pipeline: there no timeout of
-the server runs, so whoever wants to claim ends such sessions (`end_frozen`).
+the server runs, so the worker that wants to claim ends such sessions (`end_frozen`).
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class ShardLeases:
         return bool(rows)
 
     def end_frozen(self, database: PostgresDatabase, seconds: float = FROZEN_SECONDS) -> int:
-        """End sessions that hold leases of this warehouse and have been silent for so long in the middle of a
+        """End sessions that hold leases of this warehouse and have been silent for `seconds` in the middle of a
         transaction. Returns how many. Must not be called inside a transaction, which would wait for them."""
         ended = database.execute(
             "SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a WHERE a.datname = current_database() "

@@ -146,7 +146,7 @@ class Catalog(Protocol):
         ...
 
     def lease_owners(self) -> list[str]:
-        """All owners of leases. Whoever finds that one of them has died ends its leases."""
+        """All owners of leases. A process that finds that one of them has died ends its leases."""
         ...
 
     def get(self, name: str, *, lock: bool = False) -> bytes | None:

@@ -185,7 +185,33 @@ class ScopeRules(Protocol):
         ...
 
 
-class Frontier(Protocol):
+class HostClocks(Protocol):
+    """What is known about hosts, and whose turn it is: all that a request beside the queue needs."""
+
+    def host(self, host: str) -> HostRow | None:
+        """None = no URL of this host was ever offered."""
+        ...
+
+    def put_host(self, row: HostRow) -> None:
+        """Write robots, delay and budget of a host; counters and clocks in `row` are ignored. Durable on return."""
+        ...
+
+    def block(self, host: str, until: float, reason: str) -> None:
+        """Do not visit `host` before `until`. Durable on return."""
+        ...
+
+    def reserve(self, host: str, now: float) -> float | None:
+        """Take the next turn of a host for a request that is not in the queue, such as one to a site's search. Returns
+        when it may be sent; the clocks of the host and of its address count from there, for leases too. None = as many
+        requests as it may have are in progress. `free` ends the turn. Not durable."""
+        ...
+
+    def free(self, host: str, next_at: float, now: float) -> None:
+        """The request of a reserved turn has ended; the host may be asked again at `next_at`, or later."""
+        ...
+
+
+class Frontier(HostClocks, Protocol):
     """All URLs that were ever found, and which of them may be visited now.
 
     Guarantees: a URL is leased to one worker at a time; a lease writes nothing, so a crash returns it; `add` and
@@ -231,30 +257,8 @@ class Frontier(Protocol):
         """Earliest time at which a lease could succeed. None = nothing is left to visit except what is leased now."""
         ...
 
-    def block(self, host: str, until: float, reason: str) -> None:
-        """Do not visit `host` before `until`. Durable on return."""
-        ...
-
-    def reserve(self, host: str, now: float) -> float | None:
-        """Take the next turn of a host for a request that is not in the queue, such as one to a site's search. Returns
-        when it may be sent; the clocks of the host and of its address count from there, for leases too. None = as many
-        requests as it may have are in progress. `free` ends the turn. Not durable."""
-        ...
-
-    def free(self, host: str, next_at: float, now: float) -> None:
-        """The request of a reserved turn has ended; the host may be asked again at `next_at`, or later."""
-        ...
-
     def hosts(self, *, limit: int = 1000, offset: int = 0, own: bool = False) -> list[HostRow]:
         """Hosts by name. Empty = the end. `own`: only those that this process may ask, if others share the frontier."""
-        ...
-
-    def host(self, host: str) -> HostRow | None:
-        """None = no URL of this host was ever offered."""
-        ...
-
-    def put_host(self, row: HostRow) -> None:
-        """Write robots, delay and budget of a host; counters and clocks in `row` are ignored. Durable on return."""
         ...
 
     def request(self, urls: Sequence[Discovery], now: float) -> int:

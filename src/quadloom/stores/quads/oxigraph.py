@@ -276,7 +276,7 @@ class OxigraphQuads:
             self._is_compacting = False
 
     def close(self) -> None:
-        """Leaves an empty log: whoever opens the store next need not read it."""
+        """Leaves an empty log: the process that opens the store next need not read it."""
         if self._opened is not None and not self._read_only:
             with suppress(*_ENGINE_ERRORS):  # what the log has is durable
                 self._opened.flush()
@@ -389,7 +389,7 @@ class _Piece(io.RawIOBase):
 
 
 def _pieces(graphs: Sequence[bytes], most: int) -> Iterator[BinaryIO]:
-    """The same lines in pieces of at most so many bytes and of similar size; a longer line is a piece of its own."""
+    """The same lines in pieces of at most `most` bytes and of similar size; a longer line is a piece of its own."""
     whole = sum(map(len, graphs))
     size = math.ceil(whole / math.ceil(whole / most))  # a small last piece costs as much as a large one
     parts: list[memoryview] = []

@@ -28,7 +28,7 @@ WHOLE_GRAPH_HINT = (
 
 
 def server_number(graph: str, servers: int) -> int:
-    """Which of so many servers has this page."""
+    """Which of the servers has this page, from 0 to `servers` - 1."""
     return shard_of(host_of(graph)) * servers // SHARDS
 
 

@@ -125,7 +125,7 @@ class _Connection:
         self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
 
     def wait(self, seconds: float) -> None:
-        """Transfer bytes for up to so many seconds."""
+        """Transfer bytes for up to `seconds`."""
         poll = select.poll()
         for socket, what in self._watched.items():
             poll.register(socket, _EVENTS[what])

@@ -2,13 +2,14 @@
 
 WAL with synchronous=FULL, because what is acknowledged must survive a power cut: in a replay of write logs NORMAL lost
 up to 15 acknowledged commits and FULL none, for twice the time per commit, which group commit makes up for.
-Whoever writes (`open`) holds `<warehouse>/lock`, see `quadloom.stores.sqlite.lock`; any number of processes read
-(`read_only`) at the same time.
+The process that writes (`open`) holds `<warehouse>/lock`, see `quadloom.stores.sqlite.lock`; any number of processes
+read (`read_only`) at the same time.
 
 The schema's version is the file's `user_version`. `open` brings an older file up to date by the migrations that it
 lacks, each in one transaction together with its number: a process that is killed leaves the file at one version or the
-next, and the next `open` continues there. A file of a newer version is refused. `read_only` changes nothing; whoever
-reads an older file brings it up to date first (`bring_up_to_date`), unless a process of an older program owns it.
+next, and the next `open` continues there. A file of a newer version is refused. `read_only` changes nothing; a
+process that reads an older file brings it up to date first (`bring_up_to_date`), unless a process of an older program
+owns it.
 """
 
 from __future__ import annotations

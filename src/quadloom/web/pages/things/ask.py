@@ -88,7 +88,7 @@ def _view(tables: ThingTables, selection: ThingSelection, property: str) -> AskV
 
 
 def _sort_for(view: AskView) -> str:
-    """Whoever asks for numbers below or above wants to see them in order."""
+    """By the number of a condition `above` or `below`, because a reader compares such numbers."""
     paths = [text.split(" ")[0] for text in view.conditions if text.split(" ")[1] in ("above", "below")]
     return paths[0] if paths else ""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -38,8 +39,8 @@ def loaded(path: Path) -> ModuleType:
 
 def test_the_list_is_complete() -> None:
     text = (EXAMPLES / "README.md").read_text(encoding="utf-8")
-    folders = {path.name for path in EXAMPLES.iterdir() if path.is_dir()}
-    assert folders == {line.split("](")[1].split("/")[0] for line in text.splitlines() if "](" in line}
+    examples = {path.name for path in EXAMPLES.iterdir() if path.name != "README.md"}
+    assert examples == {name.rstrip("/").partition("/")[0] for name in re.findall(r"\]\(([^)]+)\)", text)}
 
 
 def test_one_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,6 +40,16 @@ def test_parts_without_names_are_values_of_their_thing() -> None:
     assert str(change) == "Concert · offers: 34.00, EUR → 36.00, EUR"
 
 
+def test_a_part_that_is_stored_by_now_is_shown_as_the_one_before() -> None:
+    old, new = BLANK.format(1), BLANK.format(2)
+    removed, added = (
+        [line(EVENT, "offers", part), line(part, "price", f'"{price}"')] for part, price in ((old, 34), (new, 36))
+    )
+    names = {"https://a.example/e": "Concert", new.strip("<>"): "Concert › offers"}
+    (change,) = readable(added, removed, lambda iri: names.get(iri, ""))
+    assert str(change) == "Concert · offers: 34 → 36"
+
+
 def test_the_spelling_of_a_value_is_no_change() -> None:
     removed = [line(EVENT, "startDate", '"2026-05-01T19:30:00+00:00"'), line(EVENT, "name", '"A  concert"@en')]
     added = [line(EVENT, "startDate", '"2026-05-01T19:30:00Z"'), line(EVENT, "name", '"A concert"')]

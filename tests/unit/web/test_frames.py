@@ -14,7 +14,7 @@ from quadloom.errors import NothingFound, UsageError
 from quadloom.warehouse import Warehouse
 
 DAY = datetime(2026, 5, 1, tzinfo=UTC)
-NOTEBOOK = Path(__file__).parents[3] / "examples" / "analysis.ipynb"
+NOTEBOOK = Path(__file__).parents[3] / "examples" / "notebook" / "analysis.ipynb"
 
 
 @pytest.fixture(scope="module")

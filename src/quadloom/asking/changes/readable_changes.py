@@ -104,10 +104,11 @@ class _Side:
             return node.value[:_LONGEST]
         if isinstance(node, ox.Triple):
             return str(node)[:_LONGEST]
-        name = names.get(node.value) or self._name_of(node.value)
+        said = self.things.get(node.value, {}) if _is_blank(node.value) else {}
+        # A part that came is in the store by now, as that of its thing; what it says is better, and goes with "before".
+        name = names.get(node.value) or ("" if said else self._name_of(node.value))
         if name or not _is_blank(node.value):
             return name or shorten(node.value)
-        said = self.things.get(node.value, {})
         parts = [
             self._text(value, names, depth - 1)
             for predicate, values in said.items()

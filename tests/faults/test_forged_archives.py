@@ -48,8 +48,7 @@ def of_another_tool() -> bytes:
     http = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<title>other</title>"
     head = (
         b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: <http://other.example/>\r\n"
-        b"WARC-Date: 2020-01-01T00:00:00Z\r\nContent-Type: application/http\r\nContent-Length: %d\r\n\r\n"
-        % len(http)
+        b"WARC-Date: 2020-01-01T00:00:00Z\r\nContent-Type: application/http\r\nContent-Length: %d\r\n\r\n" % len(http)
     )
     return gzip.compress(head + http + b"\r\n\r\n")
 

@@ -1,0 +1,212 @@
+"""HTTP/2 servers that send frames without end instead of an answer, and TLS that is wrong or never done: each costs its
+own request, in its time and in bounded memory, and others are answered meanwhile."""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import socket
+import ssl
+import struct
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("h2", reason="the package h2 (a part of the `dev` extra) is the server's side")
+
+from h2_server import H2Server, make_certificate
+
+from faults.test_fetch_http2 import page, run, settings
+from quadloom.fetching.transport import FetchRequest
+from quadloom.model.page import Failure, Page
+
+HEADERS, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION, DATA = 1, 3, 4, 5, 6, 7, 8, 9, 0
+END_STREAM, END_HEADERS = 1, 4
+STATUS_200 = b"\x88"  # HPACK: an entry of the static table
+SECONDS = 2.0
+MEGABYTES = 80  # by which the memory of the process may grow
+
+Send = Callable[[bytes], None]
+
+
+def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
+    return struct.pack(">I", len(payload))[1:] + bytes((kind, flags)) + struct.pack(">I", stream) + payload
+
+
+def literal(name: bytes, value: bytes, *, indexed: bool = False) -> bytes:
+    """A header field of HPACK, with a name and a value of up to 126 and 4000 bytes."""
+    size = len(value)
+    length = bytes((size,)) if size < 127 else bytes((127, (size - 127) % 128 | 128, (size - 127) // 128))
+    return (b"\x40" if indexed else b"\x00") + bytes((len(name),)) + name + length + value
+
+
+def forever(send: Send, data: bytes) -> None:
+    while True:
+        send(data)
+
+
+def continuations(send: Send) -> None:
+    send(frame(HEADERS, 0, 1, STATUS_200))
+    forever(send, frame(CONTINUATION, 0, 1, literal(b"x", b"a" * 4000)))
+
+
+def empty_continuations(send: Send) -> None:
+    send(frame(HEADERS, 0, 1, STATUS_200))
+    forever(send, frame(CONTINUATION, 0, 1) * 1000)
+
+
+def large_table(send: Send) -> None:
+    """One entry of the dynamic table, named 16,000 times: 64 MB of headers in 16 KB."""
+    send(frame(HEADERS, 0, 1, STATUS_200 + literal(b"x", b"a" * 4000, indexed=True)))
+    forever(send, frame(CONTINUATION, 0, 1, b"\xbe" * 16_000))
+
+
+def pushes(send: Send) -> None:
+    promised = 2
+    while True:
+        send(
+            frame(PUSH_PROMISE, END_HEADERS, 1, struct.pack(">I", promised) + b"\x82\x84\x87" + literal(b"host", b"h"))
+        )
+        promised += 2
+
+
+def interim_answers(send: Send) -> None:
+    forever(send, frame(HEADERS, END_HEADERS, 1, b"\x08\x03103" + literal(b"link", b"a" * 1000)))
+
+
+def go_away_again(send: Send) -> None:
+    forever(send, frame(GOAWAY, 0, 0, struct.pack(">II", 0x7FFFFFFF, 0)) * 100)
+
+
+def bodies_without_bytes(send: Send) -> None:
+    send(frame(HEADERS, END_HEADERS, 1, STATUS_200))
+    forever(send, frame(DATA, 0, 1) * 1000)
+
+
+def padding(send: Send) -> None:
+    send(frame(HEADERS, END_HEADERS, 1, STATUS_200))
+    forever(send, frame(DATA, 8, 1, b"\xff" + bytes(255)))
+
+
+FLOODS: dict[str, Callable[[Send], None]] = {
+    "continuations": continuations,
+    "empty continuations": empty_continuations,
+    "a large table": large_table,
+    "pushes": pushes,
+    "interim answers": interim_answers,
+    "go away": go_away_again,
+    "bodies without bytes": bodies_without_bytes,
+    "padding": padding,
+    "settings": lambda send: forever(send, frame(SETTINGS, 0, 0, struct.pack(">HI", 1, 4096)) * 500),
+    "a table of 4 GB": lambda send: forever(send, frame(SETTINGS, 0, 0, struct.pack(">HI", 1, 0xFFFFFFFF))),
+    "pings": lambda send: forever(send, frame(PING, 0, 0, bytes(8)) * 500),
+    "resets of unknown streams": lambda send: forever(send, frame(RST_STREAM, 0, 3, bytes(4)) * 500),
+    "windows beyond all bounds": lambda send: forever(send, frame(WINDOW_UPDATE, 0, 0, b"\x7f\xff\xff\xff") * 500),
+    "windows of nothing": lambda send: forever(send, frame(WINDOW_UPDATE, 0, 0, bytes(4)) * 500),
+    "frames of unknown kinds": lambda send: forever(send, frame(0xFA, 0, 0, bytes(16_000))),
+    "a frame of 16 MB": lambda send: forever(send, b"\xff\xff\xff\x00\x00\x00\x00\x00\x01" + bytes(16_000)),
+}
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if shutil.which("openssl") is None:
+        pytest.skip("the openssl command makes the test certificate")
+    return make_certificate(tmp_path_factory.mktemp("floods"), "h2.test", "other.test")
+
+
+@contextmanager
+def flooding(folder: Path, flood: Callable[[Send], None]) -> Iterator[str]:
+    """A server which reads a request and then only sends. Yields its URL."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
+    context.set_alpn_protocols(["h2"])
+
+    def answer(connection: socket.socket) -> None:
+        with suppress(OSError), context.wrap_socket(connection, server_side=True) as stream:
+            threading.Thread(target=_drain, args=(stream,), daemon=True).start()
+            stream.sendall(frame(SETTINGS, 0, 0))
+            time.sleep(0.1)  # the request is in what is read meanwhile
+            flood(stream.sendall)
+
+    with _listening(answer) as port:
+        yield f"https://h2.test:{port}/"
+
+
+def _drain(stream: ssl.SSLSocket) -> None:
+    with suppress(OSError, ValueError):
+        while stream.recv(65536):
+            pass
+
+
+@contextmanager
+def _listening(answer: Callable[[socket.socket], None]) -> Iterator[int]:
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = server.accept()
+                connection.settimeout(10.0)
+                threading.Thread(target=answer, args=(connection,), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=accept, daemon=True).start()
+        yield server.getsockname()[1]
+        with suppress(OSError):
+            server.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize("kind", FLOODS)
+def test_a_flood_costs_its_own_request(certificate: Path, kind: str) -> None:
+    limits = settings(certificate, total_seconds=SECONDS, body_bytes=1_000_000)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with flooding(certificate, FLOODS[kind]) as url, H2Server(certificate, page) as good:
+        requests = (FetchRequest(href=url), FetchRequest(href=good.url("/good", "other.test")))
+        flooded, answered = run(limits, *requests)
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    assert isinstance(answered, Page) and answered.status == 200
+    assert isinstance(flooded, Failure) or flooded.truncated or not flooded.body
+    assert grown < MEGABYTES, f"{grown:.0f} MB for {kind}"
+
+
+def test_expired_and_foreign_certificates_are_refused(certificate: Path, tmp_path: Path) -> None:
+    subprocess.run(
+        ["openssl", "req", "-x509", "-key", certificate / "key.pem", "-out", tmp_path / "cert.pem", "-subj", "/CN=h2.test",
+         "-addext", "subjectAltName=DNS:h2.test", "-not_before", "20200101000000Z", "-not_after", "20200201000000Z"],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    shutil.copy(certificate / "key.pem", tmp_path / "key.pem")
+    with H2Server(tmp_path, page) as expired, H2Server(certificate, page) as foreign:
+        (old,) = run(settings(tmp_path), FetchRequest(href=expired.url("/")))
+        (wrong,) = run(settings(certificate), FetchRequest(href=foreign.url("/", "third.test")))
+        assert isinstance(old, Failure) and (old.kind, old.transient) == ("tls", False) and "expired" in old.message
+        assert isinstance(wrong, Failure) and (wrong.kind, wrong.transient) == ("tls", False)
+        assert not expired.log and not foreign.log, "nothing was asked"
+
+
+def never(connection: socket.socket) -> None:
+    with suppress(OSError):
+        while connection.recv(65536):
+            pass
+
+
+def drip(connection: socket.socket) -> None:
+    with suppress(OSError):
+        connection.sendall(b"\x16\x03\x03\x40\x00")  # a record of 16 KB begins
+        while True:
+            connection.sendall(b"\x02")
+            time.sleep(0.05)
+
+
+@pytest.mark.parametrize("handshake", [never, drip])
+def test_a_handshake_without_end_has_the_time_of_a_request(
+    certificate: Path, handshake: Callable[[socket.socket], None]
+) -> None:
+    with _listening(handshake) as port:
+        limits = settings(certificate, total_seconds=1.0)
+        (result,) = run(limits, FetchRequest(href=f"https://h2.test:{port}/"))
+    assert isinstance(result, Failure) and result.transient and result.seconds < 30.0

@@ -4,31 +4,36 @@ own request, in its time and in bounded memory, and others are answered meanwhil
 from __future__ import annotations
 
 import resource
-import shutil
 import socket
 import ssl
 import struct
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-pytest.importorskip("h2", reason="the package h2 (a part of the `dev` extra) is the server's side")
+pytest.importorskip("cryptography", reason="makes the certificates; it comes with moto, a part of the `dev` extra")
 
-from h2_server import H2Server, make_certificate
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
-from faults.test_fetch_http2 import page, run, settings
-from quadloom.fetching.transport import FetchRequest
+from quadloom.fetching.http.transport import CurlTransport
+from quadloom.fetching.transport import FetchRequest, Result
 from quadloom.model.page import Failure, Page
+from quadloom.settings import GuardSettings, LimitSettings, PolitenessSettings, Settings
 
 HEADERS, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION, DATA = 1, 3, 4, 5, 6, 7, 8, 9, 0
 END_STREAM, END_HEADERS = 1, 4
 STATUS_200 = b"\x88"  # HPACK: an entry of the static table
-SECONDS = 2.0
+SECONDS = 4.0
 MEGABYTES = 80  # by which the memory of the process may grow
 
 Send = Callable[[bytes], None]
@@ -48,6 +53,7 @@ def literal(name: bytes, value: bytes, *, indexed: bool = False) -> bytes:
 def forever(send: Send, data: bytes) -> None:
     while True:
         send(data)
+        time.sleep(0.0005)  # client and servers share an interpreter
 
 
 def continuations(send: Send) -> None:
@@ -83,6 +89,10 @@ def go_away_again(send: Send) -> None:
     forever(send, frame(GOAWAY, 0, 0, struct.pack(">II", 0x7FFFFFFF, 0)) * 100)
 
 
+def page(send: Send) -> None:
+    send(frame(HEADERS, END_HEADERS, 1, STATUS_200) + frame(DATA, END_STREAM, 1, b"<title>page</title>"))
+
+
 def bodies_without_bytes(send: Send) -> None:
     send(frame(HEADERS, END_HEADERS, 1, STATUS_200))
     forever(send, frame(DATA, 0, 1) * 1000)
@@ -113,29 +123,73 @@ FLOODS: dict[str, Callable[[Send], None]] = {
 }
 
 
+def make_certificate(folder: Path, ends: timedelta) -> Path:
+    """key.pem and cert.pem of two names, signed by themselves, which end so long from now."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "h2.test")])
+    now = datetime.now(UTC)
+    names = x509.SubjectAlternativeName([x509.DNSName("h2.test"), x509.DNSName("other.test")])
+    unsigned = x509.CertificateBuilder(name, name, key.public_key(), 1, now - timedelta(days=9), now + ends)
+    signed = unsigned.add_extension(names, critical=False).sign(key, hashes.SHA256())
+    secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (folder / "key.pem").write_bytes(secret)
+    (folder / "cert.pem").write_bytes(signed.public_bytes(Encoding.PEM))
+    return folder
+
+
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if shutil.which("openssl") is None:
-        pytest.skip("the openssl command makes the test certificate")
-    return make_certificate(tmp_path_factory.mktemp("floods"), "h2.test", "other.test")
+    return make_certificate(tmp_path_factory.mktemp("floods"), timedelta(days=2))
+
+
+def run(authority: Path, seconds: float, *urls: str) -> list[Result]:
+    client = CurlTransport(
+        Settings(
+            guard=GuardSettings(
+                allow=["127.0.0.0/8"], hosts={"*.test": "127.0.0.1"}, authorities=str(authority / "cert.pem")
+            ),
+            limits=LimitSettings(total_seconds=seconds, body_bytes=1_000_000),
+            politeness=PolitenessSettings(ip_delay=0.0),
+        )
+    )
+    results: dict[str, Result] = {}
+    for url in urls:
+        client.submit(FetchRequest(href=url), partial(results.__setitem__, url))
+    with closing(client):
+        while client.in_flight:
+            client.step(1.0)
+    return [results[url] for url in urls]
+
+
+class Serving:
+    """`requests`: connections on which a handshake was done."""
+
+    def __init__(self) -> None:
+        self.port = 0
+        self.requests = 0
 
 
 @contextmanager
-def flooding(folder: Path, flood: Callable[[Send], None]) -> Iterator[str]:
-    """A server which reads a request and then only sends. Yields its URL."""
+def serving(folder: Path, answer: Callable[[Send], None]) -> Iterator[Serving]:
+    """A server which reads what comes, and sends what `answer` does."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
     context.set_alpn_protocols(["h2"])
+    served = Serving()
 
-    def answer(connection: socket.socket) -> None:
+    def serve(connection: socket.socket) -> None:
         with suppress(OSError), context.wrap_socket(connection, server_side=True) as stream:
+            if not stream.recv(65536):
+                return
+            served.requests += 1
             threading.Thread(target=_drain, args=(stream,), daemon=True).start()
             stream.sendall(frame(SETTINGS, 0, 0))
             time.sleep(0.1)  # the request is in what is read meanwhile
-            flood(stream.sendall)
+            answer(stream.sendall)
+            time.sleep(1.0)
 
-    with _listening(answer) as port:
-        yield f"https://h2.test:{port}/"
+    with _listening(serve) as served.port:
+        yield served
 
 
 def _drain(stream: ssl.SSLSocket) -> None:
@@ -162,30 +216,25 @@ def _listening(answer: Callable[[socket.socket], None]) -> Iterator[int]:
 
 @pytest.mark.parametrize("kind", FLOODS)
 def test_a_flood_costs_its_own_request(certificate: Path, kind: str) -> None:
-    limits = settings(certificate, total_seconds=SECONDS, body_bytes=1_000_000)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with flooding(certificate, FLOODS[kind]) as url, H2Server(certificate, page) as good:
-        requests = (FetchRequest(href=url), FetchRequest(href=good.url("/good", "other.test")))
-        flooded, answered = run(limits, *requests)
+    with serving(certificate, FLOODS[kind]) as flood, serving(certificate, page) as good:
+        flooded, answered = run(
+            certificate, SECONDS, f"https://h2.test:{flood.port}/", f"https://other.test:{good.port}/"
+        )
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    assert isinstance(answered, Page) and answered.status == 200
+    assert isinstance(answered, Page) and answered.http_version == "2" and answered.body == b"<title>page</title>"
     assert isinstance(flooded, Failure) or flooded.truncated or not flooded.body
-    assert grown < MEGABYTES, f"{grown:.0f} MB for {kind}"
+    assert flood.requests <= 3 and grown < MEGABYTES, f"{grown:.0f} MB for {kind}"
 
 
 def test_expired_and_foreign_certificates_are_refused(certificate: Path, tmp_path: Path) -> None:
-    subprocess.run(
-        ["openssl", "req", "-x509", "-key", certificate / "key.pem", "-out", tmp_path / "cert.pem", "-subj", "/CN=h2.test",
-         "-addext", "subjectAltName=DNS:h2.test", "-not_before", "20200101000000Z", "-not_after", "20200201000000Z"],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    shutil.copy(certificate / "key.pem", tmp_path / "key.pem")
-    with H2Server(tmp_path, page) as expired, H2Server(certificate, page) as foreign:
-        (old,) = run(settings(tmp_path), FetchRequest(href=expired.url("/")))
-        (wrong,) = run(settings(certificate), FetchRequest(href=foreign.url("/", "third.test")))
+    make_certificate(tmp_path, timedelta(days=-1))
+    with serving(tmp_path, page) as expired, serving(certificate, page) as foreign:
+        (old,) = run(tmp_path, SECONDS, f"https://h2.test:{expired.port}/")
+        (wrong,) = run(certificate, SECONDS, f"https://third.test:{foreign.port}/")
         assert isinstance(old, Failure) and (old.kind, old.transient) == ("tls", False) and "expired" in old.message
         assert isinstance(wrong, Failure) and (wrong.kind, wrong.transient) == ("tls", False)
-        assert not expired.log and not foreign.log, "nothing was asked"
+        assert not expired.requests and not foreign.requests
 
 
 def never(connection: socket.socket) -> None:
@@ -207,6 +256,5 @@ def test_a_handshake_without_end_has_the_time_of_a_request(
     certificate: Path, handshake: Callable[[socket.socket], None]
 ) -> None:
     with _listening(handshake) as port:
-        limits = settings(certificate, total_seconds=1.0)
-        (result,) = run(limits, FetchRequest(href=f"https://h2.test:{port}/"))
+        (result,) = run(certificate, 1.0, f"https://h2.test:{port}/")
     assert isinstance(result, Failure) and result.transient and result.seconds < 30.0

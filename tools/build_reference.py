@@ -164,7 +164,8 @@ def _shown(default: object) -> str:
 
 def _meaning(hint: object) -> str:
     if get_origin(hint) is Annotated:
-        return next((extra.description or "" for extra in get_args(hint)[1:] if isinstance(extra, msgspec.Meta)), "")
+        found = (extra.description for extra in get_args(hint)[1:] if isinstance(extra, msgspec.Meta))
+        return next(filter(None, found), "")
     return ""
 
 

@@ -82,6 +82,7 @@ def load(
     for dotted, value in (overrides or {}).items():
         _check_known(dotted, "flag")
         _put(tree, origins, dotted, value, "flag")
+    _check_texts(tree, "", origins)
     try:
         settings = msgspec.convert(tree, Settings)
     except msgspec.ValidationError as error:
@@ -240,6 +241,22 @@ def _check_tree(tree: Tree, origin: str) -> None:
                 _check_known(f"{section}.{key}", origin)
         else:
             _check_known(section, origin)
+
+
+def _check_texts(value: Value, name: str, origins: Mapping[str, str]) -> None:
+    """No path, address or name has a null character, and the system refuses each at another place."""
+    if isinstance(value, str) and "\0" in value:
+        origin = f" ({origins[name]})" if name in origins else ""
+        raise SettingsError(f"bad value for {name}: it has a null character{origin}", hint="remove it")
+    inner = (
+        value.items()
+        if isinstance(value, dict)
+        else ((name, item) for item in value)
+        if isinstance(value, list)
+        else ()
+    )
+    for key, item in inner:
+        _check_texts(item, key if isinstance(value, list) or not name else f"{name}.{key}", origins)
 
 
 @cache

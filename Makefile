@@ -43,15 +43,18 @@ ORDER := $(if $(SEED),--seed $(SEED))
 
 # Four at a time on two cores: tests of whole crawls wait as much as they work. File by file in the order of the folders,
 # which begins with those that take long. Tests that judge elapsed time follow, alone. No test is run twice.
+# Only their files are collected: all of them would take five seconds of CPU, as much as these tests.
+TIMING = $$(grep -rl --include='test_*.py' 'mark\.timing' tests)
+
 test: setup lint
 	@$(BIN)/python -m pytest -n 4 $(ORDER) --dist loadfile --no-loadscope-reorder -m "not slow and not timing" && others=0 || others=1; \
 		echo "alone, because they judge time:"; \
-		$(BIN)/python -m pytest -n 0 -m "timing and not slow" && exit $$others
+		$(BIN)/python -m pytest -n 0 -m "timing and not slow" $(TIMING) && exit $$others
 
 test-all: setup lint
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "(slow or not slow) and not timing" --timeout 1800 && others=0 || others=1; \
 		echo "alone, because they judge time:"; \
-		$(BIN)/python -m pytest -n 0 -m "(slow or not slow) and timing" --timeout 1800 && exit $$others
+		$(BIN)/python -m pytest -n 0 -m "(slow or not slow) and timing" --timeout 1800 $(TIMING) && exit $$others
 
 # Lines and branches of src, child processes included; fails below the floor of pyproject.toml. Not killed processes.
 coverage: setup

@@ -1,7 +1,7 @@
 """Pages of the documentation site that are not in docs/: files of the repository's root, and the API by its docstrings.
 
 A hook of mkdocs (mkdocs.yml). Links between docs/ and the root work in the repository as they are; here they are
-rewritten. A link to a source file, which the site does not have, becomes its name.
+rewritten, those of images too. A link to a source file, which the site does not have, becomes its name.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = "project"
 _OF_THE_ROOT = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CODE_OF_CONDUCT.md")
-_LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]*)\]\((?P<target>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
+_LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<target>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
 _API = """# Library
 
 What is public and stays so is listed under [stability](stability.md). This page has the docstrings.
@@ -68,7 +68,7 @@ def on_page_markdown(markdown: str, *, page: Page, files: Files, **_: Any) -> st
         here = posixpath.dirname(source) or "."
         for found in (path.removeprefix("docs/"), f"{FOLDER}/{path}", f"{path.removeprefix('docs/')}/README.md"):
             if files.get_file_from_path(found) is not None:
-                return f"[{text}]({posixpath.relpath(found, here)}{anchor})"
+                return f"{match['image']}[{text}]({posixpath.relpath(found, here)}{anchor})"
         return text
 
     return _LINK.sub(rewritten, markdown)

@@ -92,7 +92,8 @@ class Warehouse:
         cls, path: str | Path, *, settings: Settings | None = None, phases: Iterable[PhaseName] = ALL_PHASES
     ) -> Warehouse:
         """Own the warehouse, creating it if there is none. Raises `WarehouseLocked` if another process owns it, and
-        `StoreError` if its database is lost or an index is missing.
+        `StoreError` if its database is lost or an index is missing. Raises `SettingsError` if a syntax to read is
+        not known.
 
         With fewer than all `phases` it is shared with processes that run the others: `crawl` runs only these, and what
         they leave is done by the others or later. One process at a time may fetch, and one may index."""
@@ -102,6 +103,10 @@ class Warehouse:
     def _own(
         cls, path: Path, settings: Settings, *, repairing: bool, phases: frozenset[PhaseName] = ALL_PHASES
     ) -> Warehouse:
+        if settings.transform.syntaxes:
+            from quadloom.phases.loaders import check_syntaxes
+
+            check_syntaxes(settings)
         try:
             make_folder(path)
             probe = path / ".writable"

@@ -280,3 +280,11 @@ def test_a_row_that_waits_in_the_archive_is_repointed(state: State) -> None:
     state.catalog.record([Settlement(v, Outcome.FETCHED, row)], 1.0)
     state.catalog.repoint({old: new}, [v.fingerprint])
     assert state.catalog.page(v.fingerprint) == replace(row, fetched=FetchedVersion(5.0, new))
+
+
+def test_a_value_that_is_locked_to_change_it_reads_as_otherwise(state: State) -> None:
+    with state.catalog.transaction():
+        assert state.catalog.get("seeds", lock=True) is None
+        state.catalog.put("seeds", b"one")
+        assert state.catalog.get("seeds", lock=True) == b"one"
+    assert state.catalog.get("seeds") == b"one"

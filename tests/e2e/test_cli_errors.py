@@ -57,6 +57,29 @@ def test_a_first_crawl_that_is_refused_leaves_nothing_behind(tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("contact", "hint"),
+    [("nonsense", "you@example.org"), ("example.org/bot", "did you mean https://example.org/bot"), ("a@b c", "you@")],
+)
+@pytest.mark.parametrize("command", [("crawl", "https://example.org/"), ("topic", "travel")])
+def test_a_contact_that_no_site_could_use(tmp_path: Path, command: tuple[str, ...], contact: str, hint: str) -> None:
+    complained(quadloom(*command, "--contact", contact, cwd=tmp_path), 3, repr(contact), hint)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_browser_that_is_missing_costs_no_warehouse(tmp_path: Path) -> None:
+    config = tmp_path / "quadloom.toml"
+    config.write_text('[crawl]\nbrowser = "auto"\nbrowser_path = "/no/such/browser"\n', encoding="utf-8")
+    done = quadloom("crawl", "http://127.0.0.1:9/", "--contact", "a@b.example", cwd=tmp_path)
+    assert done.returncode == 3 and "crawl.browser" in done.stderr, done.stderr
+    assert list(tmp_path.iterdir()) == [config]
+
+
+def test_refresh_makes_no_warehouse(tmp_path: Path) -> None:
+    complained(quadloom("refresh", "https://example.org/", cwd=tmp_path), 6, "no warehouse")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_link_strategy_that_cannot_be_used_costs_no_url(tmp_path: Path) -> None:
     crawl = ("crawl", "http://127.0.0.1:9/", "--contact", "a@b.example", "--strategy")
     (tmp_path / "bad.rq").write_text("SELECT ?target WHERE {", encoding="utf-8")
@@ -65,6 +88,25 @@ def test_a_link_strategy_that_cannot_be_used_costs_no_url(tmp_path: Path) -> Non
     complained(quadloom(*crawl, "missing.rq", cwd=tmp_path), 3, "missing.rq")
     complained(quadloom(*crawl, "bad.rq", cwd=tmp_path), 3, "bad.rq")
     assert [path.name for path in tmp_path.iterdir()] == ["bad.rq"]
+
+
+def test_a_name_that_is_misspelt_is_no_success(tmp_path: Path) -> None:
+    """A check of a site in CI must not pass because the site's name is wrong."""
+    with Warehouse.open(tmp_path / "quadloom-data"):
+        pass
+    complained(quadloom("audit", "--site", "nosuch.example", "--fail-on", "error", cwd=tmp_path), 4, "nosuch.example")
+    complained(quadloom("changes", "--subscription", "nosuch", cwd=tmp_path), 4, "'nosuch'", "subscribe list")
+    complained(quadloom("refresh", "--site", "nosuch.example", cwd=tmp_path), 0, "0 pages", "quadloom sites")
+    complained(quadloom("sparql", "query.rq", cwd=tmp_path), 2, "a file", "sparql -f query.rq")
+    complained(quadloom("config", "show", "nosuch", cwd=tmp_path), 2, "unexpected argument: 'nosuch'")
+
+
+def test_inspect_says_once_why_a_page_cannot_be_fetched_and_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "quadloom.toml").write_text('[guard]\nallow = ["127.0.0.0/8"]\n', encoding="utf-8")
+    done = quadloom("inspect", "http://127.0.0.1:9/", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stdout.count("Could not connect") == 1, done.stdout
+    assert "next: check host and port" in done.stdout + done.stderr
 
 
 def test_a_port_that_is_taken_or_none(tmp_path: Path) -> None:
@@ -244,6 +286,9 @@ def test_the_demo_honours_the_name_of_a_warehouse(tmp_path: Path) -> None:
     done = quadloom("-w", "other", "demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "quadloom -w other serve" in done.stdout
+    audited = json.loads(quadloom("-w", "other", "audit", "--json", cwd=tmp_path).stdout)
+    total = sum(site["errors"] + site["warnings"] + site["remarks"] for site in audited["sites"])
+    assert f"{total} findings" in done.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["other"]
 
 
@@ -251,7 +296,7 @@ def test_the_demo_honours_the_name_of_a_warehouse(tmp_path: Path) -> None:
     ("url", "allow", "words"),
     [
         ("http://127.0.0.1:9/", '["127.0.0.0/8"]', ("failed: connect:", "check host and port")),
-        ("http://127.0.0.1:9/", "[]", ("denied: guard:", "guard.allow")),
+        ("http://127.0.0.1:9/", "[]", ("denied: guard:", "allow = [", "[guard]")),
         ("http://no-such-host.invalid/", "[]", ("dns:", "spelling of the host")),
     ],
     ids=["refused", "guard", "dns"],

@@ -9,7 +9,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import msgspec
@@ -68,7 +68,7 @@ class TopicCluster:
         """Empty before the first worker has made the tables."""
         with psycopg.connect(self.url, autocommit=True) as connection:
             try:
-                return connection.execute(statement).fetchall()  # type: ignore[call-overload, no-any-return]
+                return connection.execute(statement).fetchall()
             except psycopg.errors.UndefinedTable:
                 return []
 
@@ -80,7 +80,7 @@ class TopicCluster:
 
     def watched(self) -> WatchedTopic:
         ((data,),) = self.rows("SELECT data FROM value WHERE name LIKE 'watched-topic:%'")
-        return decode(bytes(data), WatchedTopic)  # type: ignore[call-overload, no-any-return]
+        return decode(bytes(data), WatchedTopic)  # type: ignore[call-overload]
 
     def asked_by(self) -> set[str]:
         """Workers that have reported a round."""
@@ -96,8 +96,9 @@ class TopicCluster:
 
 
 def test_each_worker_asks_its_own_sites_and_a_killed_one_is_replaced(tmp_path: Path) -> None:
-    sparql = sparql_server()
-    with closing(TopicServer(apart=True)) as server:
+    with closing(TopicServer(apart=True)) as server, ExitStack() as ended:
+        sparql = sparql_server()
+        ended.callback(sparql.stop)
         cluster = TopicCluster(tmp_path, server, f"sparql+{sparql.url}")
         assert len(cluster.shards) > 4, "the sites are spread"
         homes = tmp_path / "sites.txt"
@@ -144,5 +145,4 @@ def test_each_worker_asks_its_own_sites_and_a_killed_one_is_replaced(tmp_path: P
         assert msgspec.json.decode(bytes(data), type=TopicCrawl).requests > 0  # type: ignore[call-overload]
         assert int(str(cluster.rows("SELECT count(*) FROM page WHERE status = 200")[0][0])) >= 15
         scored = json.loads(cluster.run("sparql", _SCORES, "--format", "json"))
-        sparql.stop()
         assert int(scored["results"]["bindings"][0]["n"]["value"]) >= 10

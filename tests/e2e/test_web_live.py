@@ -178,7 +178,10 @@ def test_from_search_to_the_monitor(live: Live, browser: Browser, scripts: bool)
         page.get_by_role("button", name="Run").click()
         page.locator("#plain-result tbody tr").first.wait_for()
     page.get_by_role("navigation").get_by_role("link", name="Monitor").click()
-    assert "pages fetched" in page.locator("#sentence").inner_text()
+    assert "pages fetched" in page.locator("#live #sentence").inner_text(), "refreshed with the figures that it names"
+    if scripts:
+        page.evaluate("document.getElementById('sentence').textContent = 'stale'")
+        page.locator("#sentence", has_text="pages fetched").wait_for()
     page.locator("#live details > summary", has_text="processes").click()
     page.get_by_text("total of").wait_for()
     if scripts:

@@ -35,8 +35,8 @@ HOSTS, PAGES = 30, 40  # pages of each host
 BANDWIDTH = 30.0
 SAMPLE_SECONDS = 2.0
 KILL_SECONDS = 30.0  # between two kills of a child process
-# Seen in half an hour: .93, before rankings had a process of their own. Caches of the quad store made it 2.9 before they
-# were given back.
+# Seen in half an hour: .93, before rankings had a process of their own; 2.9 before the caches of the quad store were
+# given back.
 MOST_MB_PER_MINUTE = 1.0
 
 

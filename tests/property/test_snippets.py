@@ -30,3 +30,12 @@ def test_marks_come_from_us_alone(text: str, question: str) -> None:
     assert shown.count(OPEN) == shown.count(CLOSE)
     assert not re.search(f"{OPEN}[^{CLOSE}]*{OPEN}", shown)
     assert "\n" not in shown
+
+
+def test_lines_that_are_no_sentences_are_kept_apart() -> None:
+    """A definition list is a line for each term and value; without marks it reads as a bag of words."""
+    text = "The Distant Lighthouse\nauthor\nIvo Jansson\nisbn:\n978-3-605\nA book. \nIt has 445 pages."
+    shown = snippet(text, Highlights(words=frozenset(("jansson",))))
+    assert shown == (
+        f"The Distant Lighthouse · author · Ivo {OPEN}Jansson{CLOSE} · isbn: 978-3-605 · A book. It has 445 pages."
+    )

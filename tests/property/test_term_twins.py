@@ -86,11 +86,41 @@ def test_statements(triples: list[tuple[str, str, str]], most: int, characters: 
     assert (native._room, native.long_iris) == (python._room, python.asked.long_iris)
 
 
+@settings(max_examples=examples(100, 1000), deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(("<a>", "_:b", "<ü>")),
+            st.sampled_from(("<p>", "<q>", "<日>", "<p1>")),
+            st.sampled_from(('"c d"@en', '"ü . "', "<e>", '""', '"' + "x" * 40 + '"')),
+        ),
+        max_size=12,
+    ),
+    st.sampled_from((3, 8, 100)),
+    st.sampled_from((60, 300, 1 << 20)),
+    st.sampled_from((30, 1024)),
+    st.booleans(),
+)
+def test_lines(triples: list[tuple[str, str, str]], most: int, characters: int, longest: int, ends: bool) -> None:
+    limits = sink.SinkLimits(most, characters)
+    native, python = sink.Sink(limits), _InPython(limits)
+    lines = "\n".join([f"{' '.join(triple)} ." for triple in triples]) + ("\n" if ends else "")
+    for _ in range(2):
+        present = len(python._triples)
+        assert native._add_lines(lines.encode(), present, longest) is python._add_lines(
+            lines.encode(), present, longest
+        )
+        assert (list(native.triples), native._room) == (list(python._triples), python._room)
+
+
 def test_what_is_no_text_is_refused() -> None:
     with pytest.raises(TypeError):
         sink.Sink().add("<a>", "<b>", None)  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         sink.Sink().add("<a>", "<b>")  # type: ignore[call-arg]
+    for line in (b"<a>", b"<a> <b>", b"<a> <b> "):
+        with pytest.raises(ValueError, match="line"):
+            sink.Sink()._add_lines(line, 0, 100)
     with pytest.raises(AttributeError):
         terms.literal(None)  # type: ignore[arg-type]
     with pytest.raises(TypeError):

@@ -9,7 +9,7 @@ import pytest
 from quadloom.errors import SettingsError
 from quadloom.phases.extract import STRATEGIES
 from quadloom.settings import length_of
-from quadloom.settings.loading import LoadedSettings, Tree, load, shareable
+from quadloom.settings.loading import LoadedSettings, Tree, Value, fields, load, shareable
 from quadloom.settings.reading import STRATEGY_NAMES
 
 
@@ -133,3 +133,53 @@ def test_an_index_for_each_shard_commits_less_often(tmp_path: Path) -> None:
     assert "follows stores.text" in sharded.origins["index.text_commit_pages"]
     chosen = load(environ={**environ, "QUADLOOM_INDEX__TEXT_COMMIT_SECONDS": "2"}, directory=tmp_path)
     assert chosen.settings.index.text_commit_seconds == 2.0
+
+
+ODD: tuple[Value, ...] = (
+    float("nan"), float("inf"), -1, 10**30, True, "", "\x00", "a" * 10_000, "http://[", [], [[]], [""], {"a": {}},
+)  # fmt: skip
+
+
+def test_every_setting_refuses_what_it_cannot_use_with_a_hint() -> None:
+    for field in fields():
+        section, _, key = field.name.partition(".")
+        for value in ODD:
+            try:
+                load(environ={"HOME": "/nonexistent"}, directory=Path("/nonexistent"), shared={section: {key: value}})
+            except SettingsError as error:
+                assert error.hint and len(str(error)) < 1000, (field.name, value)
+
+
+@pytest.mark.parametrize("raw", ["", "x", "80,x", "nan", "1e300", "9" * 5000, "-1", "\x00", "²", "[" * 9000])
+def test_so_does_every_variable_of_the_environment(raw: str) -> None:
+    for field in fields():
+        name = "QUADLOOM_" + field.name.upper().replace(".", "__")
+        try:
+            load(environ={name: raw, "HOME": "/nonexistent"}, directory=Path("/nonexistent"))
+        except SettingsError as error:
+            assert error.hint and len(str(error)) < 1000, (field.name, raw)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = " + "[" * 100_000,
+        "[guard]\nhosts = " + "{a=" * 400 + "1" + "}" * 400,
+        "[crawl]\n[crawl]\n",
+        "[crawl]\nbatch = 1\nbatch = 2\n",
+        "[crawl]\nbatch = " + "9" * 5000,
+        "[" + ".".join("a" * 500) + "]\n",
+        "crawl = 3\n",
+        "site = 3\n",
+        "[[crawl]]\nbatch = 3\n",
+        "\x00",
+    ],
+)
+def test_a_hostile_file_is_refused_with_a_hint(tmp_path: Path, text: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        loading(tmp_path, text)
+    assert refused.value.hint and len(str(refused.value)) < 1000
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    assert loading(tmp_path, "\ufeff[crawl]\nbatch = 7\n").settings.crawl.batch == 7

@@ -173,13 +173,14 @@ def _script_of(sample: str) -> tuple[frozenset[str], str]:
 def _by_short_words(sample: str, allowed: frozenset[str] = frozenset()) -> str:
     """The language of which most short words occur; one that few others share counts more."""
     scores: defaultdict[str, float] = defaultdict(float)
-    hits: Counter[str] = Counter()
-    for word, times in Counter(_LETTERS.findall(sample.lower())).items():
-        languages = _LANGUAGES.get(word)
-        if languages:
-            for language in languages:
-                scores[language] += min(times, 5) / len(languages)
-                hits[language] += 1
+    hits: defaultdict[str, int] = defaultdict(int)
+    short = [word for word in _LETTERS.findall(sample.lower()) if word in _LANGUAGES]
+    for word, times in Counter(short).items():
+        languages = _LANGUAGES[word]
+        weight = min(times, 5) / len(languages)
+        for language in languages:
+            scores[language] += weight
+            hits[language] += 1
     ranked = [language for language in scores if not allowed or language in allowed]
     best = max(ranked, key=lambda language: (scores[language], language), default="")
     return best if best and hits[best] >= _FEWEST_HITS else ""

@@ -87,15 +87,22 @@ _CLUSTER = re.compile(f"[\u0e40-\u0e44\u0ec0-\u0ec4]?.(?:[{_SUBSCRIPTS}].|[{_DEP
 
 def splittable(text: str) -> str:
     """`text` for the tokenizer; the same object if nothing needs to be done."""
+    new = splittable_utf8(text)
+    return text if new is None else new.decode()
+
+
+def splittable_utf8(text: str) -> bytes | None:
+    """The same in UTF-8, as it is sent to the index; None if nothing needs to be done."""
     if text.isascii():
-        return text
-    if _DOTTED_I in text:
-        text = text.replace(_DOTTED_I, "I")
-    if _native is not None:  # one pass instead of several; it leaves rare texts to its twin
-        new = _native(text, _SPARSE, _rewritten_line)
-        if new is not None:
-            return new
-    return splittable_in_python(text)
+        return None
+    spelled = text.replace(_DOTTED_I, "I") if _DOTTED_I in text else text
+    # One pass instead of several; it leaves rare texts to its twin.
+    new = _native(spelled, _SPARSE, _rewritten_line) if _native is not None else None
+    if isinstance(new, bytes):
+        return new
+    if new is None:
+        new = splittable_in_python(spelled)
+    return None if new is text else new.encode("utf-8", "replace")
 
 
 def splittable_in_python(text: str) -> str:

@@ -42,7 +42,7 @@ import msgspec
 import tantivy
 
 from quadloom.analysis.languages import candidates, language_of
-from quadloom.analysis.scripts import is_gram, normalised, splittable
+from quadloom.analysis.scripts import is_gram, normalised, splittable, splittable_utf8
 from quadloom.analysis.stems import COMPOUNDING, INDEXED, LETTERS, stemmer
 
 FIELDS: dict[str, float] = {
@@ -67,13 +67,18 @@ _KOREAN_PARTICLES = tuple(sorted(_PARTICLES.split(), key=len, reverse=True))
 
 
 class AnalysedText(msgspec.Struct, frozen=True):
-    """What an index adds for one page. `rewritten`: fields whose text must be replaced before it is split into words
-    by `word_analyzer`; any other field is split as it is. `stems` and `endings` are separated by blanks."""
+    """What an index adds for one page. `rewritten`: texts, in UTF-8, of fields that must be replaced before they are
+    split into words by `word_analyzer`; see `searched`. `stems` and `endings` are separated by blanks."""
 
     language: str = ""
-    rewritten: dict[str, str] = {}
+    rewritten: dict[str, bytes] = {}
     stems: str = ""
     endings: str = ""
+
+    def searched(self, field: str, text: str) -> str:
+        """The text of a field as it is split into words: rewritten, or as it is."""
+        new = self.rewritten.get(field)
+        return text if new is None else new.decode()
 
 
 class QueryWord(msgspec.Struct, frozen=True):
@@ -96,12 +101,14 @@ def analyse_fields(fields: Mapping[str, str], language: str = "") -> AnalysedTex
     """Analyse a page's texts by field. The language is guessed from the longest if the page does not say it."""
     longest = max(fields.values(), key=len, default="")
     language = language_of(longest, language)
-    rewritten = {name: new for name, text in fields.items() if (new := splittable(text)) is not text}
+    rewritten = {name: new for name, text in fields.items() if (new := splittable_utf8(text)) is not None}
+    analysed = AnalysedText(language, rewritten)
     stems = stemmer(language) if language in INDEXED else None
     if stems is None:
-        return AnalysedText(language, rewritten)
+        return analysed
     # The body holds headings and texts of links already.
-    found = stems.of_text(" ".join([rewritten.get(name, fields[name]) for name in fields if name not in _IN_BODY]))
+    texts = [analysed.searched(name, text) for name, text in fields.items() if name not in _IN_BODY]
+    found = stems.of_text(" ".join(texts))
     return AnalysedText(language, rewritten, " ".join(found.stems), " ".join(found.endings))
 
 

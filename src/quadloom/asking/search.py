@@ -15,7 +15,7 @@ from typing import TypedDict
 from msgspec.structs import replace
 
 from quadloom.asking.ranking import WINDOW, PageFact, PageSummaries, folded, page_facts, ranked
-from quadloom.asking.sparql.prefixes import shorten, type_iris, vocabulary_iris
+from quadloom.asking.sparql.prefixes import local_name, nearest, shorten, type_iris, vocabulary_iris
 from quadloom.asking.sparql.text_patterns import as_sparql
 from quadloom.errors import UsageError
 from quadloom.settings import seconds
@@ -124,6 +124,11 @@ def _shown(hit: Hit, marked: Highlights) -> Hit:
     return replace(hit, snippet=snippet(hit.excerpt, marked), excerpt="")
 
 
+_FACETS = {
+    "site": "sites", "type": "types", "language": "languages", "kind": "kinds", "vocabulary": "vocabularies",
+}  # fmt: skip
+
+
 def why_nothing(index: TextIndex, request: SearchRequest) -> list[str]:
     """If a search found nothing: which filters no page passes, in words. Empty if it is not their fault."""
     filters = (
@@ -133,11 +138,22 @@ def why_nothing(index: TextIndex, request: SearchRequest) -> list[str]:
         ("kind", request.kinds, SearchRequest(kinds=request.kinds)),
         ("vocabulary", request.vocabularies, SearchRequest(vocabularies=request.vocabularies)),
     )
-    return [
-        f"no page has the {name} {' or '.join(shorten(value) for value in values)}"
+    wrong = [
+        (name, values)
         for name, values, alone in filters
         if values and not index.search(replace(alone, limit=0, snippets=False)).total
     ]
+    used = index.search(SearchRequest(limit=0, snippets=False, facets=True)).facets if wrong else {}
+    return [_no_such(name, values, used.get(_FACETS[name], ())) for name, values in wrong]
+
+
+def _no_such(name: str, values: Sequence[str], used: Sequence[tuple[str, int]]) -> str:
+    """`no page has the type Bok; did you mean schema:Book?` A type without prefix is one word for many IRIs."""
+    last_parts = {local_name(value) for value in values}
+    one_word = len(values) > 1 and len(last_parts) == 1
+    asked = last_parts.pop() if one_word else " or ".join(shorten(value) for value in values)
+    near = nearest(asked, [value for value, _ in used])
+    return f"no page has the {name} {asked}" + (f"; did you mean {near}?" if near else "")
 
 
 def moment(value: str | float, now: float | None = None) -> float:

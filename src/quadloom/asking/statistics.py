@@ -125,7 +125,7 @@ class Statistics:
     def begin(cls, stores: Stores) -> Statistics:
         """For a crawl. Of several workers on one quad store each sums up what it adds and removes, which may be less
         than nothing; the sums of all of them together are the counts. A worker that was killed has not counted the
-        pages that were in progress: `rebuild` counts the store again."""
+        pages that were in progress: `rebuild` counts all pages again."""
         if stores.shards is None or isinstance(stores.query_source, Path):
             return cls.resume(stores.catalog, stores.quads)
         own = STATISTICS.get(stores.catalog)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -65,7 +66,10 @@ def run_command(arguments: Sequence[str]) -> int | None:
         raise _unknown(arguments, next(iter(error.unused_tokens or arguments), "")) from None
     except CycloptsError as error:
         hint = f"to see its arguments: `quadloom {_command(arguments)}--help`"
-        raise UsageError(str(error).strip(), hint=hint) from None
+        message = str(error).strip()
+        if unused := re.fullmatch(r"Unused Tokens: \[(.*)\]\.", message):
+            message = f"unexpected argument: {unused[1]}"
+        raise UsageError(message, hint=hint) from None
 
 
 def _unknown(arguments: Sequence[str], word: str) -> UsageError:

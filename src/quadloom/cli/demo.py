@@ -80,12 +80,13 @@ def demo(
         with Warehouse.open(folder, settings=settings) as warehouse:
             report, _ = follow_crawl(s, warehouse.crawl(server.homes))
             numbers = warehouse.ask.numbers()
+            found = sum(len(page.findings) for page in audited_pages(warehouse.stores))
     phases = "  ".join(f"{name} {count}" for name, count in report.phases.items())
     if s.json:
         s.emit(report)
         return
     s.write(f"✓ done: {phases}   {time.monotonic() - started:.0f} s")
-    counts = [*labelled(numbers), ("links", report.links), ("findings", report.findings)]
+    counts = [*labelled(numbers), ("links", report.links), ("findings", found)]
     for place in range(0, len(counts), 3):
         s.print("  " + " · ".join(f"{count:,} {label}" for label, count in counts[place : place + 3]))
     with Warehouse.read(folder, settings=settings) as warehouse:

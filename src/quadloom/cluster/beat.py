@@ -49,6 +49,16 @@ def read_beat(record: bytes) -> WorkerBeat:
         return WorkerBeat(version="?")
 
 
+def clock_words(error: float) -> str:
+    """For people, if the clock of this machine is so many seconds ahead of the database's, or behind it."""
+    side = "ahead of" if error > 0 else "behind"
+    return (
+        f"the clock of this machine is {abs(error):.0f} s {side} that of the database: "
+        "pages get wrong times and are due too soon or too late. Hosts are not asked early: they wait their full delay "
+        "whenever a shard moves. Set the clocks of all machines, with NTP"
+    )
+
+
 def machine_state(path: Path) -> MachineState:
     """Of this machine. `path`: a directory on the disk that matters."""
     total, free = _memory()

@@ -20,6 +20,7 @@ from collections.abc import Callable
 import msgspec
 
 from quadloom.cluster.balance import plan
+from quadloom.cluster.beat import clock_words
 from quadloom.crawl.control import ControlReply, ControlRequest
 from quadloom.crawl.session import CrawlSession
 from quadloom.errors import QuadloomError
@@ -59,6 +60,7 @@ class Membership:
         self._lost: frozenset[int] = frozenset()
         self._unindexed: frozenset[int] = frozenset()  # shards taken whose unindexed pages were not queued yet
         self._hot: set[int] = set()  # shards that were reported as too heavy
+        self._is_clock_wrong = False
         self._record = b""
         self._workers = 1
         self._answered: int | None = None  # the last request; None = not even those that stand
@@ -92,6 +94,10 @@ class Membership:
     def _beat(self) -> None:
         self._lost |= self._heartbeat.renew(self._record)
         self._beaten.set()
+        error = self._shards.clock_error
+        if bool(error) is not self._is_clock_wrong:
+            self._is_clock_wrong = bool(error)
+            self._notice(clock_words(error) if error else "the clock of this machine is right again")
 
     def _poll(self) -> None:
         if self._answered is None:

@@ -79,10 +79,21 @@ def connected(address: str) -> Any:
     options = local if address == "local" else {}
     try:
         ray.init(address=address, log_to_driver=False, logging_level=_LOGGED, ignore_reinit_error=True, **options)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        raise StoreUnavailable(
-            f"cannot connect to a Ray cluster at {address}: {error}",
-            hint="start one with `ray start --head`, or use --ray local; if the cluster asks for a token, set "
-            "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN_PATH",
-        ) from None
+    except Exception as error:  # noqa: BLE001  Ray raises a bare one if its node does not start within 30 s
+        raise _not_connected(address, error) from None
     return ray
+
+
+def _not_connected(address: str, error: Exception) -> StoreUnavailable:
+    reason = str(error).strip() or type(error).__name__
+    if address == "local":
+        return StoreUnavailable(
+            f"Ray does not start on this machine: {reason}",
+            hint="try again when the machine is less busy, check that its folder for temporary files has room, or use "
+            "--workers instead",
+        )
+    return StoreUnavailable(
+        f"cannot connect to a Ray cluster at {address}: {reason}",
+        hint="start one with `ray start --head`, or use --ray local; if the cluster asks for a token, set "
+        "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN_PATH",
+    )

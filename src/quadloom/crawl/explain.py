@@ -34,10 +34,13 @@ class Reason(msgspec.Struct, frozen=True):
 
 
 class Why(msgspec.Struct, frozen=True):
+    """All reasons for one URL; `summary` is the schedule in one sentence, empty if the URL was never visited."""
+
     url: str
     key: str
     state: str
     reasons: tuple[Reason, ...]
+    summary: str = ""
 
 
 def why(
@@ -72,7 +75,20 @@ def why(
         reasons += _page_reasons(row)
         reasons += _schedule_reasons(row, schedule.planner)
     reasons += _ranking_reasons(rank, settings, schedule.data_weight)
-    return Why(url.href, url.key, state, tuple(reasons))
+    summary = _summary(state, reasons, row) if row is not None else ""
+    return Why(url.href, url.key, state, tuple(reasons), summary)
+
+
+def _summary(state: str, reasons: list[Reason], row: PageRow) -> str:
+    """How often the page is read, when next, and how often it changed."""
+    found = {reason.what: reason.value for reason in reasons if reason.part == "schedule"}
+    parts = [f"read every {found['period']}"] if "period" in found else []
+    if found.get("next visit", "none") != "none":
+        parts.append(f"next on {found['next visit']}")
+    repeats = max(0, row.visits - 1)
+    changes = f"changed {row.changes} of {repeats} times" if repeats else "visited once so far"
+    text = "; ".join([*(parts or [f"its state is {state}"]), changes])
+    return text[0].upper() + text[1:] + "."
 
 
 def _scope_reason(scope: ScopeRules, url: Url, row: PageRow | None) -> Reason:

@@ -378,12 +378,11 @@ class Crawl:
         if fetched.rendering is not None:
             self._ingest.add_original(fetched.visit, fetched.rendering.original)
             self.meter.rendering.add(fetched.rendering)
-        if not isinstance(response, Failure):
-            if fetched.pace is not None and not fetched.pace.blocked_until and response.status < 500:
-                # The host need not wait for the settlement, which comes with a batch.
-                self._frontier.answered(fetched.visit, fetched.pace, response.fetched_at)
-            if 200 <= response.status < 300:
-                self.meter.bytes += response.wire_bytes or len(response.body)
+        if fetched.pace is not None and not fetched.pace.blocked_until and _is_well(response):
+            # The host need not wait for the settlement, which comes with a batch.
+            self._frontier.answered(fetched.visit, fetched.pace, response.fetched_at)
+        if isinstance(response, Page) and 200 <= response.status < 300:
+            self.meter.bytes += response.wire_bytes or len(response.body)
         self._ingest.submit(fetched.visit, response, fetched.pace)
 
     def _count(self, settlements: Sequence[Settlement]) -> None:
@@ -417,6 +416,13 @@ class Crawl:
         while (self._leased or self._ingest.in_progress) and time.monotonic() < deadline:
             settled += self.step()
         return settled
+
+
+def _is_well(response: Page | Failure) -> bool:
+    """Whether a server has answered without a sign of trouble. A page that it does not have is none."""
+    if isinstance(response, Failure):
+        return 400 <= response.status < 500 and not response.transient
+    return response.status < 500
 
 
 def _most_sent(settings: Settings) -> int:

@@ -5,6 +5,9 @@ the archive instead of the web: each record passes through `Ingest`, in a new da
 archive again, because it is there already. What follows from pages follows again: history, links and with them the
 queue, robots.txt, how often pages change and when they are due. A page that no earlier page linked to was a seed.
 
+The folder of an archive may have come from somebody else, and a record in it may be forged. One with values that no
+crawl writes (no web address, a time in no calendar) is left out like one that cannot be read.
+
 What no page says is lost: URLs that a person excluded or requested, subscriptions, saved queries, visits that found a
 page unchanged. If the old database can be read in part, these are taken from there (`quadloom.maintenance.salvage`).
 
@@ -46,7 +49,7 @@ from quadloom.model.link import LinkKind
 from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.model.page import Failure, Page
 from quadloom.model.quads import Quads
-from quadloom.model.url import canonical, fingerprint, host_of, site_of
+from quadloom.model.url import canonical, fingerprint, host_of, resolve, site_of
 from quadloom.model.visit import Visit
 from quadloom.model.wire import decode
 from quadloom.phases.descriptions import VISITS
@@ -70,6 +73,7 @@ from quadloom.topical.topic import TOPIC_GRAPHS
 RECOVERY = "recovery"  # the folder of the new database
 DAMAGED = f"{DATABASE}.damaged"
 _BATCH = 500
+_LATEST = 253_402_300_800.0  # the year 10000, which dates in WARC and RDF cannot name
 _ANYWHERE = ScopeRecord(reach="any", max_depth=KEPT_DEPTH)
 
 T = TypeVar("T")
@@ -344,11 +348,19 @@ def _records(archive: Archive) -> Iterator[tuple[ArchiveRef, Page | Failure]]:
     last: tuple[ArchiveRef, Page | Failure] | None = None
     for file in sorted(archive.files()):
         for item in archive.read_file(file):
+            if not _is_possible(item[1]):
+                continue
             if last is not None and (last[1].url, last[1].fetched_at) != (item[1].url, item[1].fetched_at):
                 yield last
             last = item
     if last is not None:
         yield last
+
+
+def _is_possible(record: Page | Failure) -> bool:
+    """Whether a visit can have had this result."""
+    is_status = 100 <= record.status <= 999 if isinstance(record, Page) else 0 <= record.status <= 999
+    return is_status and 0.0 <= record.fetched_at < _LATEST and resolve(record.url) is not None
 
 
 def _robots_page(record: Page | Failure) -> Page | None:

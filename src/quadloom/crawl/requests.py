@@ -100,6 +100,12 @@ class CrawlRequests:
             count += request_pages(stores.frontier, stores.catalog, now, site=site, read_before=read_before)
         return count
 
+    def never_read(self, urls: Sequence[str]) -> list[str]:
+        """Those of these URLs that were never visited. Raises `UrlError` for what is none."""
+        found = {one.fingerprint: one.href for one in seed_discoveries(urls, kind="seed", priority=0)}
+        rows = self._stores.catalog.pages(list(found))
+        return [href for fingerprint, href in found.items() if fingerprint not in rows]
+
     def publish(self, publication: Publication) -> PublishReport:
         """Accept what a site owner announces: URLs, or a sitemap that has changed."""
         scope = self._scope.current

@@ -45,17 +45,24 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 # A second request may succeed after these; a bomb, a refused address or a wrong certificate does not change.
 _TRANSIENT: frozenset[FailureKind] = frozenset({"dns", "connect", "timeout", "too-slow", "protocol", "internal"})
 
-_ADVICE: dict[FailureKind, str] = {
+# What to do about each kind of failure: in findings, at the end of a crawl, in `inspect`.
+ADVICE: dict[str, str] = {
     "bomb": "if the site is trusted, raise limits.decode_ratio",
     "too-large": "raise limits.large_bytes to read it",
     "too-slow": "see limits.low_speed_bytes and limits.low_speed_seconds",
-    "timeout": "see limits.total_seconds",
+    "timeout": "the server is too slow or unreachable; the limit is limits.total_seconds",
     "headers": "see limits.header_bytes and limits.header_count",
     "redirects": "see limits.redirects",
-    "dns": "see limits.dns_seconds; guard.hosts can name an address",
-    "guard": "addresses of your own network are opened by guard.allow, ports by guard.ports",
+    "dns": "check the spelling of the host, and that this machine is online; guard.hosts can name an address",
+    "connect": "check host and port, and that the server is running",
+    "guard": 'only public addresses are visited; to allow your own, write allow = ["127.0.0.0/8"], or your network, '
+    "below [guard] in quadloom.toml; guard.ports opens other ports",
     "not-archived": "a replay answers only what the archive holds (crawl.transport)",
     "tls": "certificates are always verified; guard.authorities names a file of authorities to trust",
+    "robots": "ask the owner of the site, or begin at another page",
+    "scope": "`quadloom scope show` prints which URLs may be visited",
+    "unwanted": "to read such content, see crawl.read_types",
+    "status": "open the URL in a browser; if the server does not have the page, correct the links that lead to it",
 }
 _QUIET: frozenset[FailureKind] = frozenset({"unwanted", "robots", "scope", "not-archived"})  # as intended, not a defect
 
@@ -261,7 +268,7 @@ def make_failure(
 ) -> Failure:
     """A failure with its finding."""
     severity: Severity = "info" if kind in _QUIET else "warning"
-    finding = Finding(f"fetch-{kind}", message, severity, "fetch", advice=_ADVICE.get(kind, ""))
+    finding = Finding(f"fetch-{kind}", message, severity, "fetch", advice=ADVICE.get(kind, ""))
     return Failure(
         url=url,
         kind=kind,

@@ -169,11 +169,9 @@ def rebuild(
         quads.insert_new([Quads.of(graph, stores.quads.graph(graph)) for graph in other_graphs(stores.quads)])
     quads.flush()
     text.commit()
-    if elsewhere is None:
-        counted = Statistics.recounted(quads, stores.catalog)
-    else:
+    if elsewhere is not None:
         counted.add(elsewhere.statistics.encode())
-        counted.changes = Statistics.saved(stores.catalog).changes
+    counted.changes = Statistics.saved(stores.catalog).changes
     ledger.complete(counted.encode())
     return RebuildReport(pages=done, unreadable_records=unreadable, unreadable=tuple(named))
 

@@ -134,6 +134,9 @@ static int add_element(reader *self, void *node, int32_t parent) {
         .first_piece = into->piece_count,
         .first_event = into->event_count,
     };
+    if (into->elements[number].tag < KNOWN_TAGS) {
+        into->has_tag[into->elements[number].tag] = 1;
+    }
     into->element_count++;
     return add_event(self, number, EVENT_START) && add_attributes(self, node);
 }

@@ -39,7 +39,8 @@ PyObject *elements_named(PyObject *object, PyObject *name) {
     }
     if (known != NULL) {
         size_t tag = PyLong_AsSize_t(known);
-        for (int32_t at = 0; at < page->element_count; at++) {
+        int is_there = tag >= KNOWN_TAGS || page->has_tag[tag]; /* of most names that are asked for there is none */
+        for (int32_t at = 0; is_there && at < page->element_count; at++) {
             if (page->elements[at].tag == tag && append_number(found, at) < 0) {
                 Py_DECREF(found);
                 return NULL;

@@ -417,6 +417,98 @@ static PyObject *statements_add(PyObject *self, PyObject *const *given, Py_ssize
     Py_RETURN_NONE;
 }
 
+/* Terms that lines of a document have in common are one text: it is hashed once, and compared by its address. */
+typedef struct {
+    PyObject *term;
+    const char *bytes;
+    size_t length;
+} shared_term;
+#define SHARED_TERMS 64
+
+static PyObject *shared(shared_term *slot, const char *bytes, size_t length) {
+    if (slot->term == NULL || slot->length != length || memcmp(slot->bytes, bytes, length) != 0) {
+        Py_XDECREF(slot->term);
+        *slot = (shared_term){PyUnicode_FromStringAndSize(bytes, (Py_ssize_t)length), bytes, length};
+    }
+    return slot->term;
+}
+
+/* The slot of a predicate: names of one vocabulary mostly differ in length or in their last letters. */
+static shared_term *predicate_slot(shared_term *known, const char *bytes, size_t length) {
+    size_t key = length;
+    for (size_t at = length > 6 ? length - 6 : 0; at < length; at++) {
+        key = key * 31 + (unsigned char)bytes[at];
+    }
+    return &known[key % SHARED_TERMS];
+}
+
+/* Adds the statement of a line. -1 = an exception is set. */
+static int add_line(PyObject *triples, shared_term *subject, shared_term *predicates, const char *line, size_t length) {
+    const char *space = memchr(line, ' ', length);
+    const char *name = space != NULL ? space + 1 : line + length;
+    const char *after = memchr(name, ' ', length - (size_t)(name - line));
+    if (after == NULL || line + length - after < 3) {
+        PyErr_SetString(PyExc_ValueError, "not a line of N-Triples");
+        return -1;
+    }
+    size_t width = (size_t)(after - name);
+    PyObject *object = PyUnicode_FromStringAndSize(after + 1, (Py_ssize_t)(line + length - after - 3));
+    PyObject *first = shared(subject, line, (size_t)(space - line));
+    PyObject *second = shared(predicate_slot(predicates, name, width), name, width);
+    PyObject *triple = object != NULL && first != NULL && second != NULL ? PyTuple_Pack(3, first, second, object) : NULL;
+    int failed = triple != NULL ? PyDict_SetItem(triples, triple, Py_None) : -1;
+    Py_XDECREF(triple);
+    Py_XDECREF(object);
+    return failed;
+}
+
+/* How many characters and lines a text has, as `split` counts lines, and how many characters the longest line has. */
+static void measure(const char *text, size_t length, Py_ssize_t *characters, Py_ssize_t *lines, Py_ssize_t *longest) {
+    Py_ssize_t start = 0;
+    *characters = *longest = 0;
+    *lines = 1;
+    for (size_t at = 0; at < length; at++) {
+        if (text[at] == '\n') {
+            *longest = *characters - start > *longest ? *characters - start : *longest;
+            start = *characters + 1;
+            ++*lines;
+        }
+        *characters += (text[at] & 0xC0) != 0x80;
+    }
+    *longest = *characters - start > *longest ? *characters - start : *longest;
+}
+
+static PyObject *statements_add_lines(PyObject *self, PyObject *arguments) {
+    statements *all = (statements *)self;
+    PyObject *body;
+    Py_ssize_t present, longest, size, characters, lines, widest;
+    char *text;
+    if (!PyArg_ParseTuple(arguments, "Snn", &body, &present, &longest) || PyBytes_AsStringAndSize(body, &text, &size) < 0) {
+        return NULL;
+    }
+    measure(text, (size_t)size, &characters, &lines, &widest);
+    characters += all->each * lines;
+    if (present + lines > all->limit || characters > all->room || widest > longest) {
+        Py_RETURN_FALSE;
+    }
+    all->room -= characters;
+    shared_term subject = {0}, predicates[SHARED_TERMS] = {{0}};
+    int failed = 0;
+    for (const char *at = text, *end = text + size; !failed && at < end;) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        stop = stop != NULL ? stop : end;
+        if (stop > at) {
+            failed = add_line(all->triples, &subject, predicates, at, (size_t)(stop - at)) < 0;
+        }
+        at = stop + 1;
+    }
+    Py_XDECREF(subject.term);
+    for (int slot = 0; slot < SHARED_TERMS; slot++) {
+        Py_XDECREF(predicates[slot].term);
+    }
+    return failed ? NULL : PyBool_FromLong(1);
+}
+
 static PyObject *statements_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
     (void)arguments;
     (void)keywords;
@@ -445,6 +537,7 @@ static void statements_dealloc(PyObject *self) {
 
 static PyMethodDef statement_methods[] = {
     {"add", (PyCFunction)(void (*)(void))statements_add, METH_FASTCALL, NULL},
+    {"_add_lines", statements_add_lines, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 static PyType_Slot statement_slots[] = {

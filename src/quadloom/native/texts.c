@@ -214,7 +214,7 @@ static PyObject *with_runs_rewritten(PyObject *module, PyObject *arguments) {
         changed |= step;
         at = end;
     }
-    result = changed ? PyUnicode_FromStringAndSize(to.bytes, (Py_ssize_t)to.length) : Py_NewRef(original);
+    result = changed ? PyBytes_FromStringAndSize(to.bytes, (Py_ssize_t)to.length) : Py_NewRef(original);
 done:
     free(to.bytes);
     return result;

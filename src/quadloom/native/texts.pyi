@@ -15,7 +15,7 @@ def is_tame(
 def tag_bounds(xml: bytes, /) -> tuple[int, int]:
     """How deep elements of XML without comments nest at most, and the most bytes between two `<`."""
 
-def with_runs_rewritten(text: str, sparse: int, rewrite: Callable[[str], str], /) -> str | None:
-    """The text with each run of characters outside ASCII as `rewrite` spells it; the same object if nothing changes.
+def with_runs_rewritten(text: str, sparse: int, rewrite: Callable[[str], str], /) -> bytes | str | None:
+    """The text with each run of characters outside ASCII as `rewrite` spells it, in UTF-8; `text` if nothing changes.
     Runs of Latin letters and punctuation stay as they are without being asked for. None if a rule looks beyond a run,
     or if more than one of `sparse` characters is of another script."""

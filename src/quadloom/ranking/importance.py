@@ -8,8 +8,11 @@ With c = damping, E = personalisation (uniform unless given, scaled to sum 1) an
 * ``dangling="personalize"`` is PageRank as usually defined: pages without out-links pass their importance to E.
   Its solution is proportional to that of the linear system (1 − cM) x = (1 − c)E, which is what is solved.
 * ``dangling="normalize"`` is equations (10)–(12) of the Xyleme paper: it compensates for what dangling pages lose by
-  scaling everything with r = 1/(1 − c·d), where d is the importance of dangling pages. That equals damping r·c > c,
-  so rankings differ slightly from PageRank's.
+  scaling everything with r = 1/(1 − c·d), where d is the importance of dangling pages. That equals damping r·c > c.
+  URLs that were not read yet are dangling, so in a crawl d is large, and above (1 − c)/c = .18 the damping r·c would
+  exceed 1. Pages that link only to each other then gather importance until d is down to .18: a site of 20 such pages
+  among 20,000, of which 14,000 are unread, has 75 % of all importance (0.6 % with "personalize"), and just above that
+  limit it takes hundreds of sweeps. So this is not the default.
 
 The result sums to 1. Slices of targets are finished one after another, and later slices already use the new values
 (block Gauss–Seidel, section 5.4), which saves iterations. The stopping rule uses L1, because L2 shrinks with the number
@@ -64,7 +67,7 @@ def importance(
     *,
     damping: float = 0.85,
     personalization: Personalization = None,
-    dangling: Dangling = "normalize",
+    dangling: Dangling = "personalize",
     tol: float = 1e-9,
     start: npt.ArrayLike | None = None,
     engine: Engine = "auto",
@@ -91,7 +94,7 @@ def fixpoint(
     *,
     damping: float = 0.85,
     personalization: Personalization = None,
-    dangling: Dangling = "normalize",
+    dangling: Dangling = "personalize",
     tol: float = 1e-9,
     start: npt.ArrayLike | None = None,
     max_iterations: int = _SWEEPS,

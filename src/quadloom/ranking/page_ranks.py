@@ -3,9 +3,9 @@
 Twenty-one bytes per page, sorted by fingerprint, in a mapped file; the crawl has the fingerprints in memory, too. A
 lookup is a binary search. A new ranking is written in parts, since copies of all pages would take 150 bytes each.
 
-If the values of a page changed by less than three tenths since they were last published, the old values stay: a web
-that grew by a third changes every page a little, and each published change costs a catalog row, an update of the queue
-and a description. A weight that is wrong by so much moves the next visit by a seventh at most.
+If the weight of a page changed by less than a tenth since it was last published, and importance and usefulness by less
+than three tenths, the old values stay: a web that grew by a third changes every page a little, and each published
+change costs a catalog row, an update of the queue and a description.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ import numpy.typing as npt
 
 from quadloom.process.durable import replacing, sync
 
-MOVED = 0.3  # the values of a page are published again if one of them changed by this part
+MOVED = 0.1  # the values of a page are published again if its weight changed by this part
+MOVED_RANK = 0.3  # the same for importance and usefulness, which schedule nothing
 _LEAST = 0.01  # differences between values below this one do not count
 _FILE = "standings.npy"
 _MOVED = "moved.npy"
@@ -132,9 +133,9 @@ class PageRanks:
         place, known = self.places(np.ascontiguousarray(new["fingerprint"]))
         old = np.asarray(self.table[place])
         moved = ~known | (new["is_data"] != old["is_data"])
-        for name in ("weight", "importance", "usefulness"):
+        for name, part in (("weight", MOVED), ("importance", MOVED_RANK), ("usefulness", MOVED_RANK)):
             one, other = new[name], old[name]
-            moved |= np.abs(one - other) > MOVED * np.maximum(np.minimum(one, other), _LEAST)
+            moved |= np.abs(one - other) > part * np.maximum(np.minimum(one, other), _LEAST)
         return np.where(moved, new, old), moved
 
     def weight_of_top(self, share: float) -> float:

@@ -49,7 +49,7 @@ class RankingRules(msgspec.Struct, frozen=True, kw_only=True):
     variant: Variant = "mean"
     damping: float = 0.85
     personalization: Personalization = None
-    dangling: Dangling = "normalize"
+    dangling: Dangling = "personalize"
     tol: float = 1e-9
 
 

@@ -12,7 +12,10 @@ from quadloom.settings.fields import ABOVE_0, FROM_0, FROM_1, SHARE, WEIGHT, Byt
 class TransformSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which syntaxes are read, and how."""
 
-    syntaxes: Annotated[list[str], doc("syntaxes to read; empty = all installed ones")] = []
+    syntaxes: Annotated[
+        list[str],
+        doc("syntaxes to read, or formats of RDF files, by their names in docs/reference/vocabulary.md; empty = all"),
+    ] = []
     contexts: Annotated[
         Literal["known", "fetch"],
         doc("JSON-LD contexts: use only the well-known ones, or fetch others within the limits"),
@@ -149,8 +152,8 @@ class FreshnessSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     damping: Annotated[float, doc("damping factor of importance"), SHARE] = 0.85
     dangling: Annotated[
         Literal["normalize", "personalize"],
-        doc("pages without links: scale all importance up (Xyleme), or jump to random pages (PageRank)"),
-    ] = "normalize"
+        doc("pages without links: jump to random pages (PageRank), or scale all importance up (Xyleme)"),
+    ] = "personalize"
     usefulness: Annotated[
         Literal["mean", "many"],
         doc("usefulness of a page: the mean over its links (Xyleme), or higher the more links lead to data"),

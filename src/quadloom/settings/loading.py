@@ -26,6 +26,7 @@ from quadloom.settings.reading import STRATEGY_NAMES, CrawlSettings, PolitenessS
 from quadloom.settings.tree import Settings, without_password
 
 PREFIX = "QUADLOOM_"
+_SHOWN = 200  # characters of a bad value
 
 _SHARDED_COMMIT_SECONDS, _SHARDED_COMMIT_PAGES = 30.0, 20_000  # of text, if it has an index for each shard
 _FIXED_WHEN_OPENED = frozenset(("max_pages_per_host", "order"))  # keys of [crawl] that the frontier is opened with
@@ -88,9 +89,10 @@ def load(
     settings = _with_followers(settings, origins)
     _check_services(settings)
     check_strategy_names(settings.crawl.strategies)
-    if settings.guard.authorities and not Path(settings.guard.authorities).is_file():
+    if settings.guard.authorities and not os.path.isfile(settings.guard.authorities):  # `Path` raises
         raise SettingsError(
-            f"guard.authorities: there is no file {settings.guard.authorities}", hint="name a file of PEM certificates"
+            f"guard.authorities: there is no file {settings.guard.authorities[:_SHOWN]!r}",
+            hint="name a file of PEM certificates",
         )
     return LoadedSettings(settings, origins)
 
@@ -151,7 +153,7 @@ def check_strategy_names(names: Sequence[str]) -> None:
             hint = f"name each on its own: `{flags}`, or in a file crawl.strategies = {json.dumps(parts)}"
         elif near := difflib.get_close_matches(name.lower(), STRATEGY_NAMES, n=2, cutoff=0.5):
             hint = f"did you mean {' or '.join(near)}? {hint[0].upper()}{hint[1:]}"
-        raise SettingsError(f"unknown link strategy {name!r}", hint=hint)
+        raise SettingsError(f"unknown link strategy {name[:_SHOWN]!r}", hint=hint)
 
 
 def warehouse_path(environ: Mapping[str, str] | None = None) -> Path:
@@ -197,10 +199,15 @@ def _files(config: Path | None, environ: Mapping[str, str], directory: Path | No
 
 def _read(path: Path) -> Tree:
     try:
-        tree: Tree = tomllib.loads(path.read_text(encoding="utf-8"))
+        tree: Tree = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # some editors begin a file with a mark
     except ValueError as error:  # of TOML, of UTF-8, or of an integer that is too long
         raise SettingsError(
             f"{path} is not valid TOML: {error}", hint="correct that line; for a valid example: `quadloom init`"
+        ) from None
+    except RecursionError:
+        raise SettingsError(
+            f"{path} is not valid TOML: lists or tables within each other, hundreds of them",
+            hint="no setting is nested deeper than three; for a valid example: `quadloom init`",
         ) from None
     except OSError as error:
         raise SettingsError(f"cannot read {path}: {error.strerror}", hint="check the file's permissions") from None
@@ -255,7 +262,7 @@ def _check_known(dotted: str, origin: str) -> None:
         return
     near = difflib.get_close_matches(dotted, known, n=1, cutoff=0.4)
     hint = f"did you mean {near[0]}?" if near else "to list all settings: `quadloom config show`"
-    raise SettingsError(f"unknown setting {dotted!r} ({origin})", hint=hint)
+    raise SettingsError(f"unknown setting {dotted[:_SHOWN]!r} ({origin})", hint=hint)
 
 
 def _merge(tree: Tree, origins: dict[str, str], layer: Tree, origin: str) -> None:
@@ -296,7 +303,11 @@ def _from_text(dotted: str, raw: str) -> Value:
         return int(number) if isinstance(default, int) and number.is_integer() else number
     if isinstance(default, list):
         items: list[Value] = [part.strip() for part in raw.split(",") if part.strip()]
-        return [int(str(item)) for item in items] if dotted == "guard.ports" else items
+        return (
+            [int(part) if part.isdecimal() and len(part) < 6 else part for part in map(str, items)]
+            if dotted == "guard.ports"
+            else items
+        )
     if isinstance(default, dict):
         return {
             name.strip(): value.strip() for name, _, value in (pair.partition("=") for pair in raw.split(",")) if name
@@ -324,6 +335,8 @@ def _explained(error: msgspec.ValidationError, origins: Mapping[str, str]) -> Se
         hint = f"keys of [[site]] and [[service]]: {', '.join(known)}"
     elif "matching regex" in text:  # only lengths of time have a pattern
         problem, hint = "not a length of time", "write `90d`, `12h`, `30m` or `forever`"
+    if len(problem) > _SHOWN:
+        problem = f"{problem[:_SHOWN]}…"
     return SettingsError(
         f"bad value for {place or 'a setting'}: {problem}" + (f" ({origin})" if origin else ""), hint=hint
     )

@@ -7,9 +7,10 @@ replayed later. Any answer but a 2xx is followed by another attempt, after growi
 subscription wait, so that the order is kept.
 
 A receiver's progress is durable after every answer. A crash between the answer and that write repeats one delivery,
-which the receiver recognizes by the id. Receivers are served in parallel, so a slow or silent one delays the others by
-at most the rest of a turn. Requests go through the guarded client, because a webhook could otherwise point at a private
-network.
+which the receiver recognizes by the id. Receivers are served in parallel, and memory has a limit however many are due:
+`_AT_ONCE` requests and `_BYTES_AT_ONCE`. A slow or silent receiver delays others by at most the time of one request;
+then it pauses, and comes after those that answer. A turn begins where the last one ended, so each has its turn.
+Requests go through the guarded client, because a webhook could otherwise point at a private network.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import hmac
 from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from itertools import accumulate, takewhile
 from typing import Protocol
 
 import msgspec
@@ -34,8 +36,11 @@ from quadloom.model.subscription import Subscription
 from quadloom.stores.protocols.outbox import Delivery
 from quadloom.stores.protocols.quads import Difference
 
-LINES = 1000  # statements or rows in one message; `more` counts the rest
+LINES = 1000  # statements or rows in one message, added or removed; `more` counts the rest
+_CHARACTERS = 1_000_000  # of these lines: a site may write literals of any length
 _TURN_SECONDS = 5.0  # then nothing new is sent, and the turn ends when all requests are answered
+_AT_ONCE = 256  # requests in flight; fewer if their messages have more than
+_BYTES_AT_ONCE = 32 << 20
 _BATCH = 20  # notices read from the outbox at once
 _FIRST_PAUSE, _LONGEST_PAUSE = 10.0, 3600.0
 _ANSWER_BYTES = 4096  # of a receiver's answer, which is not used
@@ -99,23 +104,50 @@ class WebhookDeliverer:
         self._last = 0
         self._idle: dict[str, int] = {}  # subscription → last id of the outbox when all its notices were delivered
         self._retry_at: dict[str, float] = {}
+        self._bytes = 0  # of the messages in flight
+        self._waiting: deque[Subscription] = deque()  # of this turn
+        self._next = ""  # id of the subscription at which the next turn begins
 
     def turn(self, subscriptions: Sequence[Subscription]) -> int:
         """Send what is due. Returns how many notices were acknowledged."""
         self._acknowledged = 0
         self._ends_at = self._clock() + _TURN_SECONDS
         self._last = self._outbox.last_id()
-        for subscription in subscriptions:
+        self._waiting = self._in_turn([item for item in subscriptions if item.webhook])
+        self._forget_others({item.id for item in self._waiting})
+        self._begin_waiting()
+        while self._transport.in_flight:
+            self._transport.step(1.0)
+            self._begin_waiting()
+        self._next = self._waiting[0].id if self._waiting else ""
+        return self._acknowledged
+
+    def _in_turn(self, subscriptions: list[Subscription]) -> deque[Subscription]:
+        """From the one on at which the last turn ended; those whose receivers failed last time come last."""
+        begin = next((place for place, item in enumerate(subscriptions) if item.id == self._next), 0)
+        rotated = subscriptions[begin:] + subscriptions[:begin]
+        return deque(sorted(rotated, key=lambda item: item.id in self._retry_at))
+
+    def _forget_others(self, ids: set[str]) -> None:
+        """A subscription that was removed and added again begins without a pause."""
+        for known in (self._idle, self._retry_at):
+            for id in known.keys() - ids:
+                del known[id]
+
+    def _begin_waiting(self) -> None:
+        """Begin with as many subscriptions as there is room for."""
+        while self._waiting and self._has_room() and self._clock() < self._ends_at:
+            subscription = self._waiting.popleft()
             id = subscription.id
-            if subscription.webhook and self._idle.get(id) != self._last and self._is_due(self._retry_at.get(id, 0.0)):
+            if self._idle.get(id) != self._last and self._is_due(self._retry_at.get(id, 0.0)):
                 delivery = self._outbox.delivery(id)
                 if self._is_due(delivery.retry_at):
                     self._send_next(_DeliveryRound(subscription, delivery))
                 else:
                     self._retry_at[id] = delivery.retry_at
-        while self._transport.in_flight:
-            self._transport.step(1.0)
-        return self._acknowledged
+
+    def _has_room(self) -> bool:
+        return self._transport.in_flight < _AT_ONCE and self._bytes < _BYTES_AT_ONCE
 
     def _is_due(self, retry_at: float) -> bool:
         return retry_at <= self._clock()
@@ -139,10 +171,12 @@ class WebhookDeliverer:
             headers=headers_of(notice.id, body, round.subscription.secret, self._clock()),
             max_bytes=_ANSWER_BYTES,
         )
-        self._transport.submit(request, lambda result: self._answered(round, notice, result))
+        self._bytes += len(body)
+        self._transport.submit(request, lambda result: self._answered(round, notice, len(body), result))
 
-    def _answered(self, round: _DeliveryRound, notice: Notice, result: Result) -> None:
-        if isinstance(result, Failure) or not 200 <= result.status < 300:
+    def _answered(self, round: _DeliveryRound, notice: Notice, size: int, result: Result) -> None:
+        self._bytes -= size
+        if not 200 <= result.status < 300:  # of a failure, too: what follows the status is not used
             postponed = _postponed(round.delivery, result, self._clock())
             self._retry_at[round.subscription.id] = postponed.retry_at
             self._outbox.put_delivery(postponed)
@@ -150,6 +184,7 @@ class WebhookDeliverer:
         lost = round.delivery.lost
         round.delivery = Delivery(subscription=round.subscription.id, delivered=notice.id, lost=lost)
         self._outbox.put_delivery(round.delivery)
+        self._retry_at.pop(round.subscription.id, None)
         self._acknowledged += 1
         self._send_next(round)
 
@@ -166,8 +201,9 @@ def _postponed(delivery: Delivery, result: Result, now: float) -> Delivery:
 
 
 def message(notice: Notice, difference: Difference, name: str = "") -> NoticeMessage:
-    """A notice with its difference: at most `LINES` added and `LINES` removed lines."""
-    cut = max(len(difference.added) - LINES, 0) + max(len(difference.removed) - LINES, 0)
+    """A notice with its difference: of the added and the removed lines, as many as a message holds."""
+    added, removed = _first(difference.added), _first(difference.removed)
+    cut = len(difference.added) - len(added) + len(difference.removed) - len(removed)
     return NoticeMessage(
         id=notice.id,
         subscription=notice.subscription,
@@ -176,10 +212,16 @@ def message(notice: Notice, difference: Difference, name: str = "") -> NoticeMes
         kind=notice.kind,
         url=notice.url,
         title=notice.title,
-        added=difference.added[:LINES],
-        removed=difference.removed[:LINES],
+        added=added,
+        removed=removed,
         more=notice.more + cut,
     )
+
+
+def _first(lines: tuple[str, ...]) -> tuple[str, ...]:
+    """Up to `LINES`, with `_CHARACTERS` together."""
+    ends = accumulate(map(len, lines[:LINES]))
+    return lines[: sum(1 for _ in takewhile(lambda end: end <= _CHARACTERS, ends))]
 
 
 def headers_of(id: int, body: bytes, secret: str, now: float) -> tuple[tuple[str, str], ...]:

@@ -93,7 +93,7 @@ class HubSubscription(msgspec.Struct, frozen=True, kw_only=True):
         return "asked" if self.expects_until > now else "waiting"
 
 
-_TOPICS = NamedValues("websub:", HubSubscription)
+TOPICS = NamedValues("websub:", HubSubscription)
 
 
 class HubRequest(msgspec.Struct, frozen=True):
@@ -215,7 +215,7 @@ class HubSubscriptions:
         topic = self.topics.get(id)
         if topic is None:
             return  # the hub has verified the end meanwhile
-        if not isinstance(result, Failure) and 200 <= result.status < 300:
+        if 200 <= result.status < 300:  # of a failure, too: what follows the status is not used
             self._write(replace(topic, hops=0, moved_to="", error=""))
             return
         target = "" if isinstance(result, Failure) else resolve(result.header("location"), topic.moved_to or topic.hub)
@@ -319,18 +319,22 @@ class HubSubscriptions:
 
     def _write(self, topic: HubSubscription) -> None:
         self.topics[topic.id] = topic
-        _TOPICS.put(self._catalog, topic.id, topic)
+        TOPICS.put(self._catalog, topic.id, topic)
 
     def _forget(self, topic: HubSubscription) -> None:
         del self.topics[topic.id]
         self._sites[_site(topic)] -= 1
         if self._by_page.get(topic.page) == topic.id:
             del self._by_page[topic.page]
-        _TOPICS.put(self._catalog, topic.id, None)
+        TOPICS.put(self._catalog, topic.id, None)
 
 
 def read_topics(catalog: Catalog) -> list[HubSubscription]:
-    return [topic for _, topic in _TOPICS.items(catalog)]
+    return [topic for _, topic in TOPICS.items(catalog)]
+
+
+def read_topic(catalog: Catalog, id: str) -> HubSubscription | None:
+    return TOPICS.get(catalog, id)
 
 
 def callback_base(settings: Settings) -> str:

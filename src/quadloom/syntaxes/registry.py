@@ -238,12 +238,14 @@ class Context:
 class Extractor(msgspec.Struct, frozen=True):
     """`run` reads one `syntax`. If there are `signs` (patterns in RE2 syntax over the body as UTF-8), it is called only
     if one of them matches; `Context.signs` holds those that did, for all extractors of the page. `service`: the number
-    of the service whose answer it writes, None for documents that the service does not take."""
+    of the service whose answer it writes, None for documents that the service does not take. `by_kind`: its syntax has
+    several formats, each a kind of its own, whose names choose it for that kind alone."""
 
     syntax: str
     run: Callable[[Context], None]
     signs: tuple[bytes, ...] = ()
     service: Callable[[Document], int | None] | None = None
+    by_kind: bool = False
 
 
 class Registry:
@@ -255,12 +257,15 @@ class Registry:
         self._table = table
 
     def extractors(self, kind: Kind, chosen: Iterable[str] = ()) -> tuple[Extractor, ...]:
-        """Those for `kind`; with `chosen`, only those syntaxes (and always `html`, which finds links and text)."""
+        """Those for `kind`; with `chosen` (some of `names`), only those syntaxes and formats, and always `html`, which
+        finds links and text."""
         all_of_kind = self._table.get(kind, ())
         names = frozenset(chosen)
         if not names:
             return all_of_kind
-        return tuple(extractor for extractor in all_of_kind if extractor.syntax in names or extractor.syntax == "html")
+        return tuple(
+            one for one in all_of_kind if one.syntax in names or one.syntax == "html" or (one.by_kind and kind in names)
+        )
 
     def adding(self, extractor: Extractor, kinds: Iterable[Kind]) -> Registry:
         """This registry with one more extractor, which runs last for the given kinds. Plug-ins are added here."""
@@ -277,6 +282,12 @@ class Registry:
     def syntaxes(self) -> tuple[str, ...]:
         """Names of all syntaxes, in the order of the table."""
         return tuple(dict.fromkeys(extractor.syntax for row in self._table.values() for extractor in row))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What `transform.syntaxes` may hold: names of syntaxes, and of formats that can be chosen alone."""
+        formats = [kind for kind, row in self._table.items() if any(one.by_kind for one in row)]
+        return (*self.syntaxes, *formats)
 
 
 # A tag that is not closed ends with the source, so that what looks like a tag within it is not tried again.

@@ -71,6 +71,23 @@ class StatementsInPython:
         else:
             self.overflow += 1
 
+    def _add_lines(self, ntriples: bytes, present: int, longest: int) -> bool:
+        """Add lines of N-Triples if that is within the limits, `present` statements included, and no line has more than
+        `longest` characters; else nothing is added, and the answer is False. Two spaces divide a line, whatever its
+        object holds."""
+        text = ntriples.decode("utf-8")
+        lines = text.split("\n")
+        size = len(text) + self._each * len(lines)
+        if present + len(lines) > self._limit or size > self._room or max(map(len, lines)) > longest:
+            return False
+        self._room -= size
+        triples = self._triples
+        for line in lines:
+            if line:
+                subject, predicate, obj = line.split(" ", 2)
+                triples[subject, predicate, obj[:-2]] = None
+        return True
+
     def _takes(self, terms: Sequence[str]) -> bool:
         raise NotImplementedError
 
@@ -117,20 +134,10 @@ class Sink(Statements):
                 self._triples[subject, predicate, obj] = None
 
     def pour_triples(self, ntriples: bytes) -> None:
-        """The same for a document of a syntax without graphs, at a third of the cost if nothing of it is near a limit:
-        then two spaces divide a line, whatever its object holds."""
-        text = ntriples.decode("utf-8")
-        lines = text.split("\n")
-        size = len(text) + self._each * len(lines)
-        if len(self) + len(lines) > self._limit or size > self._room or max(map(len, lines)) > _LONG:
+        """The same for a document of a syntax without graphs, at a fraction of the cost if nothing of it is near a
+        limit."""
+        if not self._add_lines(ntriples, len(self), _LONG):
             self.pour(ntriples)
-            return
-        self._room -= size
-        triples = self._triples
-        for line in lines:
-            if line:
-                subject, predicate, obj = line.split(" ", 2)
-                triples[subject, predicate, obj[:-2]] = None
 
     def _takes(self, terms: Sequence[str]) -> bool:
         """Whether a statement with these terms is within the limits of long terms; if not, it is counted."""

@@ -176,6 +176,11 @@ def test_formats(page_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "http://schema.org/Event" in only
 
 
+def test_a_syntax_that_does_not_exist_is_an_error(page_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["inspect", str(page_file), "--syntax", "json-ld"]) == 3
+    assert "did you mean jsonld?" in capsys.readouterr().err
+
+
 def test_standard_input_and_exit_codes(
     page_file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from quadloom.asking.audit.report import AuditReport, DefectGroup
-from quadloom.cli.asking.audit import group_report
+from quadloom.asking.audit.html_report import html_report
+from quadloom.asking.audit.report import AuditReport, DefectGroup, SiteAudit
+from quadloom.cli.asking.audit import group_report, report_lines
 from quadloom.model.finding import Severity
 
 
@@ -30,3 +31,27 @@ def group(severity: Severity) -> DefectGroup:
 def test_only_what_is_left_out_is_counted(severities: tuple[Severity, ...], limit: int, said: str) -> None:
     lines = list(group_report(AuditReport((), tuple(map(group, severities)), ()), limit))
     assert [line for line in lines if line.startswith("not shown")] == ([said] if said else [])
+
+
+def test_a_site_without_data_has_no_score() -> None:
+    """100 of 100 for a site of dead links would be praise for nothing."""
+    site = SiteAudit(
+        site="a.example",
+        pages=9,
+        with_data=0,
+        errors=0,
+        warnings=9,
+        remarks=0,
+        new=0,
+        still=0,
+        fixed=0,
+        score=100.0,
+        compared=0,
+        types=(),
+        features=(),
+    )
+    report = AuditReport((site,), (group("warning"),), ())
+    assert next(report_lines(report, 5)).startswith("a.example  no data to score · 9 pages, 0 with data")
+    shown = html_report(report, title="a.example", now=1e9)
+    assert "no data to score" in shown and "score of 100" not in shown
+    assert "Fix: ." not in shown, "a group without advice"

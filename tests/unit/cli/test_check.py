@@ -43,6 +43,13 @@ def test_a_broken_plugin_is_named_with_its_cure(
     assert "uninstall" in str(row["cure"])
 
 
+def test_a_syntax_that_does_not_exist_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, rows = checked(tmp_path, '[transform]\nsyntaxes = ["jsonld", "rdf-xml"]\n', capsys)
+    assert code == 1
+    assert "'rdf-xml'" in str(rows["syntaxes"]["detail"])
+    assert "did you mean rdfxml?" in str(rows["syntaxes"]["cure"])
+
+
 def test_stylesheets_are_compiled_and_those_that_never_run_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

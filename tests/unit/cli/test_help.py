@@ -79,6 +79,11 @@ def test_the_live_screen_fits_into_80_columns() -> None:
     assert "museum-of-names-0" in lines[1] and lines[3].endswith("1 h 12 min")
 
 
+def test_pages_that_are_gone_are_counted_while_the_crawl_runs() -> None:
+    assert "2,220 gone" in progress_lines(CrawlReport(state="running", pages=333, gone=2_220))[1].plain
+    assert "gone" not in progress_lines(CrawlReport(state="running", pages=333))[1].plain
+
+
 def test_a_paused_crawl_says_so_and_promises_nothing() -> None:
     report = CrawlReport(state="paused", pages=20, limit=100, rates={"fetch": 3.0}, frontier={"queued": 80})
     head = progress_lines(report)[0].plain

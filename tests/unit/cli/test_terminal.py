@@ -13,6 +13,8 @@ from quadloom.cli.asking import sparql, stats, status, table
 from quadloom.cli.asking.search import _print_hits
 from quadloom.cli.progress import Progress
 from quadloom.cli.session import Session, harmless
+from quadloom.crawl.balance import balance_of
+from quadloom.crawl.report import CrawlReport, Meter
 from quadloom.model.finding import Finding
 from quadloom.model.wire import Value
 from quadloom.stores.protocols.text import Hit, SearchAnswer
@@ -107,9 +109,25 @@ def test_the_status_screen_is_for_people(terminal: Terminal, monkeypatch: pytest
     }  # fmt: skip
     status._print_screen(terminal.session(monkeypatch), summary)
     shown = terminal.getvalue()
-    for words in ("1,234,567", "3.0 GiB", "5.0 MiB", "waiting 12,000", "unchanged 20, new 10", "refused as traps"):
+    for words in (
+        "1,234,567",
+        "3.0 GiB",
+        "5.0 MiB",
+        "to be read again later",
+        "unchanged 20, new 10",
+        "refused as traps",
+    ):
         assert words in shown
-    assert "dead" not in shown and "total" not in shown
+    assert "given up" not in shown and "total" not in shown
+
+
+def test_the_phases_fit_into_80_columns(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu = dict.fromkeys(Meter.PHASES, 12.5)
+    report = CrawlReport(pages=1_234_567, seconds=3600.0, phases=dict.fromkeys(Meter.PHASES, 1_234_567), cpu=cpu)
+    status._print_balance(terminal.session(monkeypatch), balance_of(report))
+    shown = terminal.getvalue()
+    assert "transform" in shown and "ratio" in shown and "…" not in shown
+    assert all(len(line.rstrip()) <= 80 for line in shown.splitlines())
 
 
 def test_words_between_colons_are_no_pictures(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,6 +99,19 @@ def test_a_shard_is_kept_until_all_its_pages_are_marked_as_indexed(tmp_path: Pat
         database.close()
 
 
+def test_a_machine_whose_clock_is_wrong_says_so_once(tmp_path: Path) -> None:
+    membership, shards = member(postgres().url(), Session(), tmp_path / "one")
+    notices: list[str] = []
+    membership._notice = notices.append
+    shards.leases._clock = lambda: time.time() - 3600.0  # type: ignore[attr-defined]
+    with membership:
+        wait_until(lambda: any("3600 s behind that of the database" in text for text in notices), "a notice")
+        time.sleep(0.5)  # many heartbeats
+        shards.leases._clock = time.time  # type: ignore[attr-defined]
+        wait_until(lambda: "the clock of this machine is right again" in notices, "another one")
+    assert len([text for text in notices if "behind" in text]) == 1
+
+
 def test_each_of_two_workers_is_told_its_share(tmp_path: Path) -> None:
     url, first, second = postgres().url(), Session(), Session()
     one, _ = member(url, first, tmp_path / "one")

@@ -82,12 +82,16 @@ def test_a_quarter_more_than_there_are_connections_unless_a_host_may_have_two(
 
 
 class Web:
-    """Pages without links. Answers at once."""
+    """Pages without links, or what `status` says. Answers at once."""
+
+    def __init__(self, status: int = 200) -> None:
+        self._status = status
 
     def answer(self, request: FetchRequest) -> Page:
         if request.href.endswith("/robots.txt"):
             return respond(request, b"", status=404)
-        return respond(request, b"<title>page</title>", headers=(("content-type", "text/html"),))
+        headers = (("content-type", "text/html"),)
+        return respond(request, b"<title>page</title>", status=self._status, headers=headers)
 
     def unit(
         self,
@@ -114,3 +118,19 @@ def test_pages_that_wait_for_a_batch_do_not_hold_the_few_places_there_are(tmp_pa
         )
         assert len(list(running)) == len(HOSTS)
         assert running.report().seconds < settings.crawl.max_seconds
+
+
+@pytest.mark.parametrize("status", [200, 404])
+def test_a_host_that_answers_does_not_wait_for_the_batch(tmp_path: Path, status: int) -> None:
+    """Dead links are answers like others: a site with many of them was read at four URLs a second."""
+    settings = Settings(
+        crawl=CrawlSettings(workers=1, scope="any", batch_seconds=2.0, max_seconds=15.0),
+        politeness=PolitenessSettings(delay=0.0, ip_delay=0.0, adaptive=0.0),
+        guard=GUARD,
+    )
+    with Warehouse.open(tmp_path, settings=settings) as warehouse:
+        warehouse.requests.add_seeds([f"http://{HOSTS[0]}/{number}" for number in range(12)])
+        running = CrawlSession(
+            warehouse.stores, settings, warehouse.scope, lambda: warehouse.ask.queries, fetch=Web(status).unit
+        )
+        assert len(list(running)) == 12, "one every two seconds if each waited for the batch before"

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from itertools import pairwise
 
 import msgspec
 
-from quadloom.fetching.browser.renderer import Ask, Rendering
+from quadloom.fetching.browser.renderer import Ask, BrowserRenderer, Rendering, ResourceWanted, _Order
 from quadloom.fetching.fetcher import Fetcher, FetchResult
 from quadloom.fetching.in_process import InProcessTransport, respond
-from quadloom.fetching.transport import FetchRequest, Result
+from quadloom.fetching.transport import Done, FetchRequest, Result
 from quadloom.model.page import Failure, Page
 from quadloom.model.visit import Visit
-from quadloom.settings import PolitenessSettings, Settings
+from quadloom.settings import LimitSettings, PolitenessSettings, Settings
 
 SETTINGS = Settings(politeness=PolitenessSettings(delay=2.0, ip_delay=0.0, adaptive=0.0, max_crawl_delay=10.0))
 SHOP, PARTS = "http://shop.example", "http://parts.example"
@@ -111,3 +112,20 @@ def test_addresses_that_the_guard_refuses_are_refused_to_scripts() -> None:
     kinds = {href: answer.kind for href, answer in renderer.answers.items() if isinstance(answer, Failure)}
     assert set(kinds) == set(renderer.answers)
     assert not [href for _, href in log if "127.0.0.1" in href or "169.254" in href]
+
+
+def test_scripts_cannot_ask_more_by_asking_at_once_or_in_vain() -> None:
+    """Requests were counted when they had been answered with a page: a flood of them went out, 729 instead of 60."""
+    settings = Settings(limits=LimitSettings(render_requests=5))
+    with closing(BrowserRenderer(settings, wake=lambda: None)) as renderer:
+        page = Page(f"{SHOP}/", f"{SHOP}/", 200, (), b"", 0.0, 0.0)
+        waiting: list[Done] = []
+        renderer._orders[1] = _Order(page, 9.0, lambda _, done: waiting.append(done), lambda *_: None, 0.0)
+        for number in range(50):
+            renderer._requested(ResourceWanted(1, number, f"{PARTS}/{number}", False))
+        assert len(waiting) == 5
+        for done in waiting[:]:
+            done(Failure(f"{PARTS}/", "status", "HTTP 503", True, 0.0, status=503))
+        for number in range(50):
+            renderer._requested(ResourceWanted(1, number, f"{PARTS}/{number}", False))
+        assert len(waiting) == 5

@@ -20,7 +20,7 @@ from quadloom.settings import FreshnessSettings, Settings
 from quadloom.stores.stores import Stores
 from quadloom.warehouse import Warehouse
 
-PAGES, WIDTH = 3000, 700
+PAGES, WIDTH = 600, 140
 TOLERANCE = 1e-6
 
 

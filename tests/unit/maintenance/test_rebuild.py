@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from quadloom.asking.statistics import STATISTICS, Statistics
 from quadloom.errors import StoreError
 from quadloom.model.page import Page
 from quadloom.model.quads import Quads
@@ -37,6 +38,22 @@ def test_rebuild_keeps_the_scores_of_topics(tmp_path: Path) -> None:
         assert warehouse.stores.quads.graph(graph) == scores
         assert warehouse.stores.quads.graph(URL) == page
         assert warehouse.maintenance.verify().ok
+
+
+@pytest.mark.parametrize("headers", [(), (("x-robots-tag", "noarchive"),)])
+def test_what_a_rebuild_counts_is_what_the_store_holds(tmp_path: Path, headers: tuple[tuple[str, str], ...]) -> None:
+    """It counts the statements that it writes, of archived pages and of others, and no scores of topics."""
+    graph = topic_graph(Topic("Travel", "paris"))
+    line = f'<{URL}> <{SCORE}> "0.931"^^<http://www.w3.org/2001/XMLSchema#double> <{graph}> .\n'
+    with filled(tmp_path, headers) as warehouse:
+        catalog, quads = warehouse.stores.catalog, warehouse.stores.quads
+        quads.replace(Quads.of(graph, line.encode()))
+        STATISTICS.put(catalog, None)
+        warehouse.maintenance.rebuild()
+        counted = Statistics.saved(warehouse.stores.catalog)
+        held = Statistics.recounted(warehouse.stores.quads)
+    assert counted.statements > 0
+    assert (counted.classes, counted.properties) == (held.classes, held.properties)
 
 
 def test_a_damaged_quad_store_is_rebuilt(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def test_any_small_web(web: tuple[sparse.csr_array, np.ndarray, float]) -> None:
     share = jump / jump.sum()
     found = importance(csr, damping=damping, personalization=jump, dangling="personalize")
     assert np.abs(found - dense_pagerank(csr, damping, share)).sum() < 1e-8
-    found = importance(csr, damping=damping, personalization=jump)
+    found = importance(csr, damping=damping, personalization=jump, dangling="normalize")
     assert np.abs(found - paper_power_iteration(csr, damping, share)).sum() < 1e-8
 
 
@@ -177,9 +177,31 @@ def test_the_error_is_honest_on_webs_of_mostly_dangling_pages(tol: float) -> Non
     source, target = rng.integers(0, 500, 5000), rng.integers(0, 5000, 5000)
     csr = sparse.coo_array((np.ones(5000), (source, target)), shape=(5000, 5000)).tocsr()
     csr.data[:] = 1.0
-    found = fixpoint(sweeps_of(csr), tol=tol)
-    expected = importance(csr, tol=1e-13)
+    found = fixpoint(sweeps_of(csr), dangling="normalize", tol=tol)
+    expected = importance(csr, dangling="normalize", tol=1e-13)
     assert found.error / 50 < np.abs(found.vector - expected).sum() < found.error <= tol
+
+
+@pytest.mark.parametrize(("dangling", "least", "most"), [("personalize", 0.0, 0.05), ("normalize", 0.5, 1.0)])
+def test_a_site_that_links_to_no_other_gathers_importance_only_by_the_papers_rule(
+    dangling: str, least: float, most: float
+) -> None:
+    """As in a crawl: most known URLs are not read, and one small site was read to its end."""
+    known, read, closed = 5_000, 1_500, 20
+    source = np.repeat(np.arange(closed, read), 10)
+    target = np.random.default_rng(1).integers(0, known, len(source))
+    inside = np.argwhere(~np.eye(closed, dtype=bool))
+    rows, columns = np.concatenate([source, inside[:, 0]]), np.concatenate([target, inside[:, 1]])
+    csr = sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape=(known, known)).tocsr()
+    found = fixpoint(sweeps_of(csr), dangling=dangling, tol=1e-6)  # type: ignore[arg-type]
+    assert least <= found.vector[:closed].sum() <= most
+
+
+def test_the_default_is_pagerank_and_takes_as_many_sweeps_as_its_damping_asks_for() -> None:
+    csr = random_web(3_000, 16_000, 5, dangling=1 / 6)
+    jump = np.full(3_000, 1 / 3_000)
+    assert np.abs(importance(csr) - dense_pagerank(csr, 0.85, jump)).sum() < 1e-8
+    assert fixpoint(sweeps_of(csr), tol=1e-6).iterations <= 90
 
 
 def test_webs_without_links_and_with_loops_only() -> None:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 
@@ -17,6 +18,7 @@ from quadloom.model.link import Discovery
 from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
+from quadloom.settings import Settings, StoreSettings
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.postgres.arrays import columns
 from quadloom.stores.postgres.catalog import PostgresCatalog
@@ -25,6 +27,7 @@ from quadloom.stores.postgres.frontier import PostgresFrontier
 from quadloom.stores.postgres.schema import MIGRATIONS
 from quadloom.stores.postgres.shard_leases import ShardLeases
 from quadloom.stores.postgres.shards import PostgresShards
+from quadloom.stores.postgres.state import described
 from quadloom.stores.shards import SHARDS
 
 PAGES, BATCH = 300, 6
@@ -187,3 +190,20 @@ def test_arrays_come_back_as_they_were_sent() -> None:
 @pytest.mark.parametrize(("text", "held"), [("a\x00b", "ab"), ("é\x00", "é"), ("\ud800x", "?x"), ("plain", "plain")])
 def test_text_that_postgresql_cannot_hold(text: str, held: str) -> None:
     assert plain(text) == held
+
+
+def test_a_server_that_accepts_no_writes_is_named_as_that() -> None:
+    with closing(PostgresDatabase.open(postgres().url())) as database:
+        database.write("SET default_transaction_read_only = on")  # as on a standby
+        with pytest.raises(StoreError, match="accepts no writes: it is a standby") as refused:
+            ShardLeases("worker").renew(database)
+        assert "target_session_attrs=read-write" in refused.value.hint
+        assert not isinstance(refused.value, StoreUnavailable), "waiting would not help"
+
+
+@pytest.mark.parametrize(("ahead", "words"), [(3600.0, "3600 s ahead: use NTP"), (-90.0, "90 s behind: use NTP")])
+def test_check_compares_the_clock_of_this_machine(ahead: float, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Settings(stores=StoreSettings(frontier=postgres().url(), catalog="postgresql:"))
+    assert "clock" not in described(settings)[0]
+    monkeypatch.setattr("quadloom.stores.postgres.state.unix_time", lambda: time.time() + ahead)
+    assert words in described(settings)[0]

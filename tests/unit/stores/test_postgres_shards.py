@@ -32,12 +32,26 @@ class Worker:
 
     opened: ClassVar[list[PostgresDatabase]] = []
 
-    def __init__(self, url: str, name: str, *, shards: int, now: float = 0.0, policy: FrontierPolicy = POLICY) -> None:
+    def __init__(
+        self,
+        url: str,
+        name: str,
+        *,
+        shards: int,
+        now: float = 0.0,
+        policy: FrontierPolicy = POLICY,
+        ahead: float = 0.0,
+    ) -> None:
+        """`ahead`: seconds by which the clock of its machine is wrong."""
         self.database = PostgresDatabase.open(url)
         self.opened.append(self.database)
-        self.leases = ShardLeases(name)
+
+        def clock() -> float:
+            return time.time() + ahead
+
+        self.leases = ShardLeases(name, clock=clock)
         self.shards = PostgresShards(url, self.database, self.leases, PostgresCatalog(self.database))
-        self.frontier = PostgresFrontier(self.database, policy, self.shards, now=now)
+        self.frontier = PostgresFrontier(self.database, policy, self.shards, now=now, clock=clock)
         self.leases.renew(self.database)
         if shards:
             self.shards.take(shards, now)
@@ -131,6 +145,21 @@ def test_turns_are_reserved_only_on_hosts_that_this_worker_may_ask(url: str) -> 
     assert heir.frontier.reserve(own, 3.0) == 6.0, "the clock went with the shard"
     heir.leases.begin_until = time.time() - 1.0
     assert heir.frontier.reserve(foreign, 3.0) is None, "the lease may have run out"
+
+
+@pytest.mark.parametrize(("first", "second"), [(-3600.0, 0.0), (0.0, 3600.0), (-1800.0, 1800.0)])
+def test_no_host_is_asked_early_if_the_clocks_of_two_machines_differ(url: str, first: float, second: float) -> None:
+    """A shard is given back properly a moment after a request, so its hosts need not wait; but their clocks are those
+    of another machine, an hour ago."""
+    one = Worker(url, "one", shards=SHARDS, ahead=first)
+    host = hosts_of(one, 1)[0]
+    assert one.frontier.reserve(host, 0.0) == 0.0
+    one.frontier.free(host, 5.0, 0.1)
+    one.shards.drain(range(SHARDS))
+    assert one.shards.give_back() == list(range(SHARDS))
+    two = Worker(url, "two", shards=SHARDS, now=3600.2, ahead=second)
+    assert two.frontier.reserve(host, 3600.3) == 3605.2, "the full delay after the takeover"
+    assert [round(worker.shards.clock_error, -1) for worker in (one, two)] == [first, second]
 
 
 @pytest.mark.parametrize(("capacity", "read_ahead"), [(4, 1), (100, 2)])

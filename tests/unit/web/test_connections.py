@@ -14,6 +14,7 @@ import pytest
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
+from quadloom.errors import QueryLimit
 from quadloom.settings import WebSettings
 from quadloom.web.server import connections
 from quadloom.web.server.connections import ServerConfig
@@ -26,7 +27,8 @@ HALF_BODY = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n
 
 
 class App:
-    """`/wait` is answered when `go` is set, `/long` with 64 MB; everything else at once, after its body."""
+    """`/wait` is answered when `go` is set, `/long` with 64 MB, `/cut` up to an error; everything else at once, after
+    its body."""
 
     def __init__(self) -> None:
         self.go = threading.Event()
@@ -47,6 +49,9 @@ class App:
             await send({"type": "http.response.body", "body": b"x" * 65536, "more_body": True})
         if scope["path"] == "/long":
             self.long_ended.set()
+        if scope["path"] == "/cut":
+            await send({"type": "http.response.body", "body": b"begun", "more_body": True})
+            raise QueryLimit("the query was ended")
         await send({"type": "http.response.body", "body": b"done"})
 
 
@@ -96,6 +101,18 @@ class Running:
 def running(**settings: float) -> Iterator[Running]:
     with Running(App(), WebSettings(**settings)) as server:  # type: ignore[arg-type]  # numbers by name
         yield server
+
+
+def test_a_limit_within_a_response_cuts_it_without_a_traceback(
+    caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Otherwise any visitor writes sixty lines to the log with each request."""
+    with running() as server:
+        answer = server.get(b"/cut")
+        assert b"begun" in answer and not answer.endswith(b"0\r\n\r\n"), "the client sees that the end is missing"
+        assert server.get().endswith(b"0\r\n\r\n")
+    said = "".join((*capfd.readouterr(), caplog.text))
+    assert "Traceback" not in said and "ASGI" not in said
 
 
 def drip(client: socket.socket, byte: bytes) -> None:

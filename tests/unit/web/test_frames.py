@@ -60,6 +60,16 @@ def test_things_of_a_type_as_rows_and_tables(path: Path) -> None:
             warehouse.things("schema:Event", where="nonsense")
 
 
+def test_a_property_that_no_page_states_is_named(path: Path) -> None:
+    with Warehouse.read(path) as warehouse:
+        misspelt = warehouse.things("Event", where="location/adress/addressLocality is Ghent", columns="name,zzz")
+        assert misspelt.hints == (
+            "no page states schema:adress; did you mean schema:address?",
+            "no page states schema:zzz",
+        )
+        assert warehouse.things("Event", where="location/address/addressLocality is Ghent").hints == ()
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars", "arrow"])
 def test_results_become_tables_of_the_libraries(path: Path, library: str) -> None:
     pytest.importorskip({"arrow": "pyarrow"}.get(library, library))

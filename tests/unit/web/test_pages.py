@@ -194,6 +194,19 @@ def test_topics_tell_how_their_crawls_went(client: TestClient) -> None:
     assert "75\u00a0%" in page and "2023-11-14 22:13\u00a0UTC" in page and ">lighthouse keepers</a>" in page
 
 
+def test_a_filter_that_no_page_passes_is_named_as_it_was_written(client: TestClient) -> None:
+    shown = client.get("/search", params={"q": "zzz", "type": "Bok"}, headers=HTML).text
+    assert '<p class="notice">No page has the type Bok' in shown, "not bok"
+    assert "No page has <q>" not in shown, "one reason is enough"
+    assert shown.count("No page matches") == 0
+
+
+def test_a_page_that_cannot_be_fetched_has_no_phases(client: TestClient) -> None:
+    shown = client.get("/inspect", params={"url": "http://127.0.0.1:1/"}, headers=HTML).text
+    assert 'class="notice error" role="status"' in shown and "not fetched" in shown
+    assert "3 Transform" not in shown and "[guard]" in shown, "the reason and what to do, no empty boxes"
+
+
 def test_an_error_page_leads_on(client: TestClient) -> None:
     page = client.get("/nowhere", headers=HTML).text
     assert "<h1>There is nothing at this address</h1>" in page and 'href="/sites"' in page
@@ -202,7 +215,7 @@ def test_an_error_page_leads_on(client: TestClient) -> None:
 def test_an_error_page_keeps_urls_as_they_are_and_links_what_it_names(client: TestClient) -> None:
     shown = client.get("/page", params={"url": "http://unread.example/x"}, headers={"accept": "text/html"}).text
     assert "http://unread.example/x has not been fetched yet</h1>" in shown, "not Http://"
-    assert '<p class="notice"><a href="/search">/search</a> lists the pages that have</p>' in shown
+    assert '<p class="notice"><a href="/search">/search</a> lists the pages that have been fetched</p>' in shown
 
 
 def test_a_hint_links_addresses_of_the_site_only() -> None:

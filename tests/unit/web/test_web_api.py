@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hmac
 import re
 import time
 from pathlib import Path
@@ -14,7 +15,7 @@ from starlette.testclient import TestClient
 from web_fixture import BOOK
 
 from quadloom.crawl.control import ControlRequest, ControlServer, Value
-from quadloom.errors import NothingFound, UsageError
+from quadloom.errors import UsageError
 from quadloom.model.event import Event
 from quadloom.model.notice import Notice
 from quadloom.model.subscription import Subscription
@@ -115,8 +116,6 @@ class Crawl:
             after = request.arguments["after"]
             assert isinstance(after, int)
             return [msgspec.to_builtins(event) for event in self.events if event.id > after]
-        if request.arguments.get("id") == "strange":
-            raise NothingFound("there is no subscription at this callback")
         if request.verb == "stop":
             raise UsageError("not today", hint="tomorrow")
         return request.verb
@@ -168,12 +167,18 @@ def test_a_live_crawl_is_followed_and_steered(warehouse_path: Path, token: str) 
             assert said(crawl, "subscribe").keys() == {"id", "created_at", "urls"}
             client.request("DELETE", "/subscriptions", json={"id": "x"}, headers=head)
             assert said(crawl, "unsubscribe") == {"id": "x"}
-            assert client.get("/websub/x?hub.mode=subscribe&hub.challenge=c").status_code == 200
+            assert client.get("/websub/hub1?hub.mode=subscribe&hub.challenge=c").status_code == 200
             assert said(crawl, "websub")["query"] == {"hub.mode": "subscribe", "hub.challenge": "c"}
-            assert client.post("/websub/x", content=b"news", headers={"x-hub-signature": "s"}).status_code == 202
-            assert said(crawl, "websub") == {"id": "x", "verifies": False, "body": "bmV3cw==", "signature": "s"}
+            right = "sha256=" + hmac.new(b"hush", b"news", "sha256").hexdigest()
+            assert client.post("/websub/hub1", content=b"news", headers={"x-hub-signature": right}).status_code == 202
+            assert said(crawl, "websub") == {"id": "hub1", "verifies": False, "body": "bmV3cw==", "signature": right}
+            before = sum(request.verb == "websub" for request in crawl.asked)
             assert client.get("/websub/strange").status_code == 404
             assert client.post("/websub/strange", content=b"news").status_code == 410, "a hub then forgets us"
+            wrong = {"x-hub-signature": "sha256=" + "0" * 64}
+            assert client.post("/websub/hub1", content=bytes(1 << 20), headers=wrong).status_code == 202
+            after = sum(request.verb == "websub" for request in crawl.asked)
+            assert after == before, "what no hub has signed does not reach the crawl"
             refused = client.post("/control/stop", headers=head)
             assert refused.status_code == 400 and refused.json()["error"] == "not today"
             client.post("/control/scope", json={"exclude": ["*/private/*"]}, headers=head)

@@ -19,6 +19,7 @@ from quadloom.ranking.link_matrix import LinkMatrix
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode
 from quadloom.stores.protocols.catalog import IndexedPage
+from quadloom.subscriptions.websub import TOPICS, HubSubscription
 from quadloom.warehouse import Warehouse
 
 BOOK = "http://books.example/lighthouse"
@@ -109,4 +110,6 @@ def fill(path: Path) -> None:
             "topic:lighthouse-keepers", msgspec.json.encode(topic | {"finished_at": 1_700_000_000})
         )
         warehouse.stores.catalog.put("topic:older", b"[1]")
+        hub = HubSubscription(id="hub1", page=1, href=BOOK, topic=BOOK, hub="http://hub.example/", secret="hush")
+        TOPICS.put(warehouse.stores.catalog, hub.id, hub)
         STATISTICS.put_encoded(warehouse.stores.catalog, Statistics.recounted(warehouse.stores.quads).encode())

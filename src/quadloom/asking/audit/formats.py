@@ -102,10 +102,17 @@ def junit(report: AuditReport) -> str:
 
 def _case(group: DefectGroup) -> str:
     name = quoteattr(f"{group.code} {group.template} {group.path}".strip())
-    text = escape("\n".join(f"{one.page} line {one.line}: {one.message}" for one in group.examples))
+    text = escape("\n".join(f"{_place(group, one)}: {one.message}" for one in group.examples))
     inside = (
         f"<skipped message={quoteattr(group.what)}/>"
         if group.severity == "info"
         else f"<failure type={quoteattr(group.severity)} message={quoteattr(group.headline)}>{text}</failure>"
     )
     return f"<testcase classname={quoteattr(group.site)} name={name}>{inside}</testcase>"
+
+
+def _place(group: DefectGroup, example: FindingRecord) -> str:
+    """The line of a page, or of a page that could not be fetched, the pages that link to it."""
+    if pages := group.linked_from.get(example.page):
+        return f"{example.page} linked from {', '.join(pages)}"
+    return f"{example.page} line {example.line}"

@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime
 from html import escape
 
-from quadloom.asking.audit.report import AuditReport, DefectGroup, TrendPoint
+from quadloom.asking.audit.report import AuditReport, DefectGroup, SiteAudit, TrendPoint
 from quadloom.checks.codes import codes
 from quadloom.model.timestamps import day
 
@@ -74,9 +74,10 @@ def html_report(report: AuditReport, *, title: str, now: float) -> str:
 
 def _tiles(report: AuditReport) -> str:
     with_data = sum(site.with_data for site in report.sites)
-    score = sum(site.score * site.with_data for site in report.sites) / with_data if with_data else 100.0
+    score = sum(site.score * site.with_data for site in report.sites) / max(1, with_data)
+    kind = "good" if score >= 90 else "warning" if score >= 60 else "error"
     tiles = [
-        ("score of 100", f"{score:.0f}", "good" if score >= 90 else "warning" if score >= 60 else "error"),
+        ("score of 100", f"{score:.0f}", kind) if with_data else ("no data to score", "–", ""),
         ("pages", f"{sum(site.pages for site in report.sites):,}", ""),
         ("with data", f"{with_data:,}", ""),
         ("errors", f"{report.count('error'):,}", "error" if report.count("error") else "good"),
@@ -92,13 +93,24 @@ def _actions(report: AuditReport) -> str:
     worst = [group for group in report.groups if group.severity != "info"][:3]
     if not worst:
         return ""
-    lines = "".join(f"<li><b>{escape(group.headline)}</b>. Fix: {escape(group.fix)}.</li>" for group in worst)
+    lines = "".join(f"<li><b>{escape(group.headline)}</b>.{_fix(group)}</li>" for group in worst)
     return f"<h2>Do this first</h2><ol>{lines}</ol>"
+
+
+def _fix(group: DefectGroup) -> str:
+    return f" Fix: {escape(group.fix)}." if group.fix else ""
+
+
+def _score(site: SiteAudit) -> str:
+    """Its cells: a site without data has no score."""
+    if not site.with_data:
+        return "<td></td><td class=n>–</td>"
+    return f"<td>{_bar(site.score)}</td><td class=n>{site.score:.0f}</td>"
 
 
 def _sites(report: AuditReport) -> str:
     rows = "".join(
-        f"<tr><td>{escape(site.site)}</td><td>{_bar(site.score)}</td><td class=n>{site.score:.0f}</td>"
+        f"<tr><td>{escape(site.site)}</td>{_score(site)}"
         f"<td class=n>{site.pages:,}</td><td class=n>{site.with_data:,}</td><td class=n>{site.errors:,}</td>"
         f"<td class=n>{site.warnings:,}</td><td class=n>{site.new:,}</td><td class=n>{site.fixed:,}</td></tr>"
         for site in report.sites[:50]
@@ -214,7 +226,8 @@ def _trend(points: tuple[TrendPoint, ...]) -> str:
 def _group(group: DefectGroup) -> str:
     known = codes().get(group.code)
     examples = "".join(
-        f'<li><a href="{escape(one.page)}">{escape(one.page)}</a>{f" line {one.line}" if one.line else ""}</li>'
+        f'<li><a href="{escape(one.page)}">{escape(one.page)}</a>{f" line {one.line}" if one.line else ""}'
+        f"{_linked_from(group, one.page)}</li>"
         for one in group.examples
     )
     first = next((one for one in group.examples if one.excerpt), None)
@@ -230,6 +243,12 @@ def _group(group: DefectGroup) -> str:
         f"<code>{escape(group.code)}</code> · {escape(group.site)} · {escape(group.path)}{new}</p>{source}"
         f"<p><b>Fix:</b> {escape(group.fix or (known.fix if known else ''))}</p>{meaning}<ul>{examples}</ul></article>"
     )
+
+
+def _linked_from(group: DefectGroup, page: str) -> str:
+    """The pages on which a dead link is corrected."""
+    pages = "".join(f'<li><a href="{escape(one)}">{escape(one)}</a></li>' for one in group.linked_from.get(page, ()))
+    return f"<br>linked from<ul>{pages}</ul>" if pages else ""
 
 
 def _moment(at: float, other: float) -> str:

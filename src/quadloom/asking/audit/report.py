@@ -33,7 +33,8 @@ FORMULA = "100 × mean over pages with data: 1 without defects, ½ with warnings
 
 
 class DefectGroup(msgspec.Struct, frozen=True):
-    """One mistake of one template, with three examples."""
+    """One mistake of one template, with three examples. `linked_from`: pages that link to an example which could not be
+    fetched, three at most."""
 
     severity: Severity
     code: str
@@ -47,6 +48,7 @@ class DefectGroup(msgspec.Struct, frozen=True):
     findings: int
     new: int
     examples: tuple[FindingRecord, ...]
+    linked_from: dict[str, tuple[str, ...]] = {}
 
     @property
     def headline(self) -> str:

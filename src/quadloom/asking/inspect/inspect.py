@@ -84,7 +84,8 @@ def inspect(
 ) -> Inspection:
     """Inspect a URL, a file or bytes. `url` and `content_type` stand in for what a file does not say.
 
-    Raises `UsageError` if there is no such file. Failures of the web are in the answer.
+    Raises `UsageError` if there is no such file, and `SettingsError` if a syntax to read is not known. Failures
+    of the web are in the answer.
     """
     return next(inspect_all([source], settings=settings, url=url, content_type=content_type))
 
@@ -97,6 +98,10 @@ def inspect_all(
     content_type: str | None = None,
 ) -> Iterator[Inspection]:
     """Inspect one after another, all in one child process. Otherwise as `inspect`."""
+    if settings.transform.syntaxes:
+        from quadloom.phases.loaders import check_syntaxes
+
+        check_syntaxes(settings)
     worker = InspectWorker()
     try:
         for source in sources:

@@ -7,6 +7,8 @@ type accept both (`type_iris`).
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Sequence
 from functools import lru_cache
 
 PREFIXES: dict[str, str] = {
@@ -87,6 +89,19 @@ def shorten(iri: str) -> str:
             local = iri[len(space) :]
             return f"{prefix}:{local}" if not local or local.replace("_", "").replace("-", "").isalnum() else iri
     return iri
+
+
+def local_name(name: str) -> str:
+    """The last part of an IRI or of a prefixed name: `Book`."""
+    return name[max(name.rfind("#"), name.rfind("/"), name.rfind(":")) + 1 :] or name
+
+
+def nearest(name: str, iris: Sequence[str]) -> str:
+    """The one of these, shortened, whose last part is spelt most like that of the name; empty if none is near. The
+    first of `iris` wins over others of the same last part."""
+    names = {local_name(iri).lower(): shorten(iri) for iri in reversed(iris)}
+    near = difflib.get_close_matches(local_name(name).lower(), names, n=1, cutoff=0.7)
+    return names[near[0]] if near else ""
 
 
 def type_iris(name: str) -> tuple[str, ...]:

@@ -18,8 +18,10 @@ class Things(FrameMethods):
     joined by ` | `; `table` has them one by one, each with its own sources.
     """
 
-    def __init__(self, table: ThingTable) -> None:
+    def __init__(self, table: ThingTable, hints: Sequence[str] = ()) -> None:
         self.table = table
+        self.hints = tuple(hints)
+        """What is odd about the request: properties that no page states."""
 
     @property
     def total(self) -> int:
@@ -67,4 +69,5 @@ def select(
         sites=sites,
     )
     paths = tuple(parse_path(text) for text in named if text.strip())
-    return Things(tables.table(TableRequest(selection=selection, columns=paths, limit=max(1, limit), facets=False)))
+    request = TableRequest(selection=selection, columns=paths, limit=max(1, limit), facets=False)
+    return Things(tables.table(request), tables.unused((*selection.paths, *paths)))

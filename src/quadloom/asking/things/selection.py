@@ -61,6 +61,11 @@ class ThingSelection(msgspec.Struct, frozen=True, kw_only=True):
     descending: bool = False
     sites: int = 0
 
+    @property
+    def paths(self) -> tuple[PropertyPath, ...]:
+        """All properties that it names."""
+        return (*(condition.path for condition in self.conditions), *((self.sort,) if self.sort else ()))
+
 
 def parse_condition(text: str) -> Condition:
     """`schema:location contains Ghent`. Raises `UsageError`."""

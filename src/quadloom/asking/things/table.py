@@ -16,7 +16,7 @@ from typing import TypeVar
 import msgspec
 import pyoxigraph as ox
 
-from quadloom.asking.sparql.prefixes import PREFIXES, both_schemes, expand, shorten, type_iris
+from quadloom.asking.sparql.prefixes import PREFIXES, both_schemes, expand, nearest, shorten, type_iris
 from quadloom.asking.things.merging import Ask, MergedThings, merged_things
 from quadloom.asking.things.paths import (
     BLANK,
@@ -149,6 +149,7 @@ class ThingTables:
         self._quads = quads
         self._ask = ask
         self._classes = classes
+        self._properties = properties
         self._known = frozenset(classes) | frozenset(properties)
         self._cache = cache
 
@@ -159,10 +160,22 @@ class ThingTables:
         wanted = [canonical(iri) for iri in type_iris(expand(name.strip()))]
         best = max(wanted, key=self.count_of, default="")
         if not best or not self.count_of(best):
-            raise NothingFound(
-                f"there is no thing of type {name[:100]}", hint="`quadloom stats` lists the types in use"
-            )
+            raise NothingFound(f"there is no thing of type {name[:100]}", hint=self._nearest(name))
         return best
+
+    def _nearest(self, name: str) -> str:
+        near = nearest(name.strip(), sorted(self._classes, key=self._classes.__getitem__, reverse=True))
+        return f"did you mean {near}?" if near else "`quadloom stats` lists the types in use"
+
+    def unused(self, paths: Sequence[PropertyPath]) -> list[str]:
+        """A sentence for each property of these paths that no page states, with the most similar one that is stated."""
+        ranked = sorted(self._properties, key=self._properties.__getitem__, reverse=True)
+        steps = dict.fromkeys(step for path in paths for step in path)
+        return [
+            f"no page states {shorten(step)}" + (f"; did you mean {near}?" if (near := nearest(step, ranked)) else "")
+            for step in steps
+            if self._properties and not any(self._properties.get(iri) for iri in both_schemes(step))
+        ]
 
     def count_of(self, type: str) -> int:
         """Descriptions of things of a type, by the statistics."""

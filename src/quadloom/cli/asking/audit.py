@@ -13,6 +13,7 @@ import msgspec
 from quadloom.asking.audit.across_pages import with_across
 from quadloom.asking.audit.formats import GravestFindings, junit, sarif
 from quadloom.asking.audit.html_report import html_report
+from quadloom.asking.audit.linking_pages import with_linking_pages
 from quadloom.asking.audit.report import AuditReport, DefectGroup, PageFindings, pages_of
 from quadloom.asking.audit.report import audit as audited
 from quadloom.asking.inspect.child import InspectTask, InspectWorker
@@ -21,9 +22,10 @@ from quadloom.checks.codes import codes as known_codes
 from quadloom.checks.page import check_audit_settings
 from quadloom.cli.session import Session, session
 from quadloom.cli.tables import shortened
-from quadloom.errors import UsageError
+from quadloom.errors import NothingFound, UsageError
 from quadloom.model.finding import WEIGHT
 from quadloom.model.page import Page
+from quadloom.phases.loaders import check_syntaxes
 from quadloom.settings import Settings
 from quadloom.warehouse import Warehouse
 from quadloom.web.view.filters import counted
@@ -76,6 +78,9 @@ def audit(
             pages = _again(pages, warehouse, s.settings)
         gravest = GravestFindings(code)
         report = audited(gravest.through(with_across(pages, stores)), since=moment(since), codes_wanted=code)
+        report = with_linking_pages(report, stores)
+    if site and not report.sites:  # a misspelt site must not pass a check
+        raise NothingFound(f"no page of {', '.join(site)} was visited", hint="to see the sites: `quadloom sites`")
     if code and not report.groups:
         near = (
             difflib.get_close_matches(code[0], known_codes(), n=1, cutoff=0.8) if code[0] not in known_codes() else []
@@ -95,6 +100,7 @@ def audit(
 
 def _again(pages: Iterator[PageFindings], warehouse: Warehouse, settings: Settings) -> Iterator[PageFindings]:
     """The archived pages transformed again with other profiles, in one process of their own."""
+    check_syntaxes(settings)
     worker = InspectWorker()
     try:
         for page in pages:
@@ -147,7 +153,16 @@ def _print_screen(s: Session, report: AuditReport, limit: int) -> None:
     s.table(
         ["site", "score", "pages", "with data", "errors", "warnings", "new", "fixed"],
         [
-            (one.site, round(one.score), one.pages, one.with_data, one.errors, one.warnings, one.new, one.fixed)
+            (
+                one.site,
+                round(one.score) if one.with_data else "–",
+                one.pages,
+                one.with_data,
+                one.errors,
+                one.warnings,
+                one.new,
+                one.fixed,
+            )
             for one in report.sites
         ],
     )
@@ -160,16 +175,18 @@ def _print_screen(s: Session, report: AuditReport, limit: int) -> None:
         eligible = [f"{name} {found} of {pages}" for name, (found, pages) in rich.items()]
         s.print(f"\neligible for rich results: {', '.join(eligible)}")
     for line in group_report(report, limit):
-        place = line.strip()
-        s.print("    " + shortened(place, s.out.width - 4) if line.startswith("    ") else line)
+        place = line.lstrip()
+        indent = line[: len(line) - len(place)]
+        s.print(indent + shortened(place, s.out.width - len(indent)) if line.startswith("    ") else line)
 
 
 def report_lines(report: AuditReport, limit: int) -> Iterator[str]:
     """The report as text."""
     for one in report.sites:
         change = f" · {one.new} new, {one.still} still there, {one.fixed} fixed" if one.compared or one.new else ""
+        score = f"score {one.score:.0f} of 100" if one.with_data else "no data to score"
         yield (
-            f"{one.site}  score {one.score:.0f} of 100 · {counted(one.pages, 'page')}, {one.with_data} with data · "
+            f"{one.site}  {score} · {counted(one.pages, 'page')}, {one.with_data} with data · "
             f"{counted(one.errors, 'error')}, {counted(one.warnings, 'warning')}, "
             f"{counted(one.remarks, 'remark')}{change}"
         )
@@ -212,3 +229,5 @@ def group_lines(group: DefectGroup) -> Iterator[str]:
         place = f" line {example.line}" if example.line else ""
         found = f": {shortened(' '.join(example.found.split()), 40)}" if example.found and example.line else ""
         yield f"    {example.page}{place}{found}"
+        for page in group.linked_from.get(example.page, ()):
+            yield f"      linked from {page}"

@@ -13,6 +13,7 @@ from cyclopts import Parameter
 from quadloom.asking.inspect.inspect import PREFIXES, Inspection, inspect_all
 from quadloom.checks.page import check_audit_settings
 from quadloom.cli.session import session
+from quadloom.fetching.transport import ADVICE
 from quadloom.model.finding import WEIGHT, FindingRecord
 
 _WIDTH = 80
@@ -42,7 +43,7 @@ def inspect(
     format
         text for people; turtle, nquads or jsonld print the statements; json prints everything
     syntax
-        read only this syntax, such as jsonld; may be repeated
+        read only this syntax, such as jsonld, or format of RDF, such as turtle; may be repeated
     url
         URL that a file stands for: its base and graph name
     content_type
@@ -123,17 +124,19 @@ def report(seen: Inspection) -> Iterator[str]:
     for name, complete in seen.features:
         yield f"{'✓' if complete else '✗'} rich result {name}: {'all that is required' if complete else 'incomplete'}"
     for finding in seen.findings:
-        yield from _finding(finding)
+        if not (seen.failure and finding.phase == "fetch" and seen.failure.endswith(finding.message)):  # said above
+            yield from _finding(finding)
     if seen.reasons and not seen.quads:
         yield "why: " + "; ".join(seen.reasons)
 
 
 def _headline(seen: Inspection) -> str:
     status = f"{seen.status} " if seen.status else ""
-    kind = seen.media_type.partition(";")[0] or seen.kind or "nothing"
+    kind = seen.media_type.partition(";")[0] or seen.kind
     robots = f" · robots: {seen.robots}" if seen.robots != "not asked" else ""
     cut = " (cut)" if seen.truncated else ""
-    return f"{seen.url}  {status}{kind} · {_size(seen.size)}{cut}{robots}"
+    body = f"{kind} · {_size(seen.size)}{cut}" if kind or seen.size else "no content"
+    return f"{seen.url}  {status}{body}{robots}"
 
 
 def _verdict(seen: Inspection) -> str:
@@ -212,7 +215,8 @@ def _next(source: str, seen: Inspection) -> str:
     if seen.status >= 400:
         return f"next: the server answered with {seen.status}; check the address in a browser"
     if seen.failure:
-        return "next: to look for common causes: quadloom check"
+        advice = ADVICE.get(seen.failure.partition(":")[0])
+        return f"next: {advice}" if advice else "next: to look for common causes: quadloom check"
     keeps = f" · to store them: quadloom crawl {source}" if seen.status else ""
     return f"next: to print the quads: --format turtle{keeps}"
 

@@ -31,8 +31,9 @@ def list_() -> None:
         for saved in found:
             s.emit(saved)
         return
-    s.table(["name", "title", "description"], [[saved.name, saved.title, saved.description] for saved in found])
-    if not found:
+    if found:
+        s.table(["name", "title", "description"], [[saved.name, saved.title, saved.description] for saved in found])
+    else:
         s.say("no query is saved; to save one: `quadloom queries save NAME QUERY`")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from msgspec.structs import asdict
 from rich.padding import Padding
@@ -113,9 +114,7 @@ def search(
             return
         answer = find(stores.text, request, stores.catalog)
         reasons = [] if answer.total else why_nothing(stores.text, request)
-    _print_hits(s, answer)
-    for reason in reasons:
-        s.say(f"{reason}: `quadloom stats` lists those that there are")
+    _print_hits(s, answer, reasons)
     if not answer.total and fail_empty:
         raise NothingFound("no page matches", hint=_FEWER)
 
@@ -134,11 +133,12 @@ def _print_things(s: Session, found: list[Thing], *, fail_empty: bool) -> None:
         raise NothingFound("no thing matches", hint=_FEWER)
 
 
-def _print_hits(s: Session, answer: SearchAnswer) -> None:
+def _print_hits(s: Session, answer: SearchAnswer, reasons: Sequence[str] = ()) -> None:
+    """`reasons`: the filters that no page passes."""
     if s.json:
         s.emit(_record(answer))
         return
-    for note in _notes(answer):
+    for note in reasons or _notes(answer):
         s.say(note)
     if s.is_terminal:
         for hit in answer.hits:
@@ -152,7 +152,7 @@ def _print_hits(s: Session, answer: SearchAnswer) -> None:
             s.say(f"{name}: " + ", ".join(f"{value} {count}" for value, count in values[:8]))
     s.say(f"{answer.total} found in {answer.seconds * 1000:.0f} ms")
     if not answer.total:
-        s.say(f"hint: {_FEWER}")
+        s.say("hint: to list the types, sites and kinds in use: `quadloom stats`" if reasons else f"hint: {_FEWER}")
 
 
 def _record(answer: SearchAnswer) -> dict[str, object]:

@@ -214,7 +214,10 @@ def _print_page(s: Session, found: PageHistory) -> None:
             if value != "":
                 s.write(f"{name}\t{value}")
     for finding in page.findings:
-        s.write(f"finding\t{finding.code}\t{finding}")
+        if s.is_terminal:
+            s.print(f"{finding.code}  {finding}")
+        else:
+            s.write(f"finding\t{finding.code}\t{finding}")
 
 
 def _time(at: float) -> str:

@@ -79,6 +79,8 @@ def _query_text(query: str, file: Path | None) -> str:
         return sys.stdin.read()
     if not query:
         raise UsageError("no query given", hint="quadloom sparql 'SELECT …', -f query.rq, or - for standard input")
+    if query.endswith((".rq", ".sparql")) and not query.split()[1:]:
+        raise UsageError(f"{query!r} is the name of a file, not a query", hint=f"quadloom sparql -f {query}")
     return query
 
 

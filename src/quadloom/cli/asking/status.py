@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Literal
 
 import msgspec
@@ -28,6 +29,10 @@ OUTDATED = (
     "blanks. To rebuild it: `quadloom rebuild`."
 )
 
+_STATES = {
+    "queued": "left to read", "leased": "in progress", "waiting": "to be read again later", "done": "done",
+    "dead": "given up", "parked": "out of scope",
+}  # fmt: skip
 _WORKER_COLUMNS = (
     "worker", "state", "host", "version", "phases", "shards", "pages/s", "pages", "failed", "queued", "cores busy",
     "load", "MiB used", "MiB free", "disk GiB free", "silent s",
@@ -139,6 +144,8 @@ def why(url: str) -> None:
         s.emit(explained)
         return
     s.say(f"{explained.url} is {explained.state}")
+    if explained.summary:
+        s.say(explained.summary)
     s.table(
         ["part", "what", "value", "rule"],
         [(reason.part, reason.what, reason.value, reason.rule) for reason in explained.reasons],
@@ -196,7 +203,11 @@ def _print(s: Session) -> None:
     if isinstance(live, dict):
         _print_crawl(s, msgspec.convert(live, CrawlReport))
     elif runs and runs[0].phases:
-        s.say("phases of the last crawl:")
+        run = runs[0]
+        s.say(
+            f"the last crawl: {run.pages:,} pages, {run.failed:,} failed, {run.gone:,} gone, from "
+            f"{_minute(run.started_at)} to {_minute(run.ended_at)} UTC; its phases:"
+        )
         _print_balance(s, balance_of_run(runs[0], os.cpu_count() or 1))
 
 
@@ -239,7 +250,7 @@ def _print_screen(s: Session, summary: dict[str, Value]) -> None:
     sizes = {name: _bytes(value) for name, value in groups.get("sizes", {}).items() if isinstance(value, int)}
     frontier = groups.get("frontier", {})
     lines = [
-        ("URLs known", frontier.get("total"), _counted(frontier, leave_out=("total",))),
+        ("URLs known", frontier.get("total"), _queue(frontier)),
         *_vocabulary(groups, sizes),
         ("kinds", "", _counted(groups.get("kinds", {}))),
         ("statuses", "", _counted(groups.get("statuses", {}))),
@@ -280,13 +291,29 @@ def _counted(group: Mapping[str, Value], leave_out: Sequence[str] = ()) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in sorted(counts, key=lambda pair: -pair[1]))
 
 
+def _queue(frontier: Mapping[str, Value]) -> str:
+    """The states of URLs, in the words of a crawl's last lines."""
+    counts = _numbers(frontier)
+    parts = [
+        f"{counts.get(name, 0):,} {text}" for name, text in _STATES.items() if counts.get(name) or name == "queued"
+    ]
+    if hosts := counts.get("hosts"):
+        blocked = f", {counts['blocked_hosts']:,} blocked" if counts.get("blocked_hosts") else ""
+        parts.append(f"{hosts:,} {'host' if hosts == 1 else 'hosts'}{blocked}")
+    return ", ".join(parts)
+
+
 def _freshness(expected: Mapping[str, Value]) -> str:
     if not expected:
         return ""
     return (
-        f"expected in a continuous crawl: copies up to date {expected['freshness']:.1%} of the time (weighted), "
-        f"COST {expected['cost']:.4g}, {expected['reads']:.3g} reads/s for {expected['pages']:,} pages"
+        f"expected in a continuous crawl: copies up to date {expected['freshness']:.1%} of the time, "
+        f"with {expected['reads']:.3g} reads/s for {expected['pages']:,} pages"
     )
+
+
+def _minute(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
 
 
 def _bytes(count: int) -> str:
@@ -299,13 +326,17 @@ def _bytes(count: int) -> str:
 def _print_balance(s: Session, found: Balance) -> None:
     """Print the capacity of each phase, and which one is the bottleneck."""
     s.table(
-        ["phase", "pages", "waiting", "pages/s now", "pages/s a core", "ratio", "cores busy", "cores due"],
+        ["phase", "pages", "waiting", "pages/s", "by a core", "ratio", "busy", "due"],  # all of it within 80 columns
         [
             (row.phase, row.pages, row.queue, row.rate, row.per_core, row.ratio, row.busy, row.cores)
             for row in found.phases
         ],
     )
-    s.write(f"advice\t{found.advice}")
+    if s.is_terminal:
+        s.say("by a core: pages/s that one core could do; busy and due: cores used, and cores that would be right")
+        s.print(f"advice: {found.advice}")
+    else:
+        s.write(f"advice\t{found.advice}")
 
 
 def _print_crawl(s: Session, report: CrawlReport) -> None:

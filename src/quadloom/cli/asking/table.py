@@ -60,8 +60,10 @@ def table(
         if not type:
             _list_types(s, warehouse)
             return
-        found = select(tables, type, where=where, columns=columns, sort=sort, sites=sites, limit=limit).table
-    _print(s, found, format or ("json" if s.json else ""))
+        found = select(tables, type, where=where, columns=columns, sort=sort, sites=sites, limit=limit)
+    _print(s, found.table, format or ("json" if s.json else ""))
+    for hint in found.hints:
+        s.say(f"hint: {hint}")
 
 
 def _print(s: Session, found: ThingTable, format: str) -> None:

@@ -110,17 +110,23 @@ def refresh(*urls: str, site: str = "", older_than: str = "") -> None:
     if not urls and not site and not older_than:
         raise UsageError("no pages to refresh were named", hint="give URLs, --site example.org or --older-than 7d")
     before = time.time() - _span(older_than) if older_than else None
+    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+        new = warehouse.requests.never_read(urls)
     answer = ask(s.warehouse, "refresh", urls=list(urls), site=site, read_before=before)
     is_running = answer is not None
     if not is_running:
         with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
             answer = warehouse.requests.refresh(urls, site=site, read_before=before)
     if s.json:
-        s.emit({"requested": answer})
-    else:
-        them = "it" if answer == 1 else "them"
-        when = f"the running crawl reads {them} next" if is_running else f"to read {them} now: `quadloom crawl`"
-        s.say(f"{answer} {'page is' if answer == 1 else 'pages are'} due again" + (f"; {when}" if answer else ""))
+        s.emit({"requested": answer, "new": new})
+        return
+    them = "it" if answer == 1 else "them"
+    when = f"the running crawl reads {them} next" if is_running else f"to read {them} now: `quadloom crawl`"
+    s.say(f"{answer} {'page is' if answer == 1 else 'pages are'} due" + (f"; {when}" if answer else ""))
+    for url in new:
+        s.say(f"hint: {url} was never read before; is it spelt correctly?")
+    if not answer:
+        s.say("hint: to see the sites and when their pages are due: `quadloom sites`")
 
 
 def strategies(

@@ -31,6 +31,7 @@ from quadloom.stores.backends import exists
 from quadloom.warehouse import Warehouse
 
 _BARE = re.compile(r"[\w-]+(\.[\w-]+)+(:\d+)?(/|$)")  # example.org/page, as people write it
+_CONTACT = re.compile(r"(mailto:)?[^\s@/]+@[^\s@/]+|https?://[^\s/]+(/\S*)?")  # a mail address or a URL
 _PIECE = 4096  # bytes of standard input read at a time
 
 
@@ -161,10 +162,15 @@ def check_start(s: Session, starts: list[str]) -> None:
             if _BARE.match(url):
                 raise UrlError(error.message, hint=f"did you mean https://{url} ?") from None
             raise
+    check_contact(s.settings.crawl.contact)
     if exists(s.warehouse, s.settings):
         return
     refuse_lost_database(s.warehouse, s.settings)
     check_strategies(s.settings)
+    if s.settings.crawl.browser != "never":
+        from quadloom.fetching.browser.renderer import find_browser
+
+        find_browser(s.settings)
     first = starts or s.settings.crawl.seeds
     if not first:
         raise UsageError(
@@ -260,6 +266,7 @@ def url_lines(text: str) -> list[str]:
 
 def require_contact(s: Session, warehouse: Warehouse, starts: list[str]) -> None:
     """Ask for a contact address for the visited sites, once; the warehouse remembers it."""
+    check_contact(s.settings.crawl.contact)
     if s.settings.crawl.contact or warehouse.requests.contact or warehouse.requests.is_private(starts):
         return
     if not _can_ask():
@@ -268,7 +275,20 @@ def require_contact(s: Session, warehouse: Warehouse, starts: list[str]) -> None
     answer = sys.stdin.readline().strip()
     if not answer:
         raise SettingsError("no contact given", hint="add --contact you@example.org")
+    check_contact(answer)
     warehouse.requests.remember_contact(answer)
+
+
+def check_contact(contact: str) -> None:
+    """Raises `SettingsError` for what the owner of a site could not use. Empty is not checked here."""
+    if not contact or _CONTACT.fullmatch(contact):
+        return
+    raise SettingsError(
+        f"the contact {contact!r} is neither a mail address nor a URL",
+        hint=f"did you mean https://{contact} ?"
+        if _BARE.match(contact)
+        else "write you@example.org or https://your.site/bot",
+    )
 
 
 def _can_ask() -> bool:

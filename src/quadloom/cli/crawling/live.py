@@ -11,6 +11,7 @@ from quadloom.cli.progress import bar, duration
 from quadloom.cli.session import Session
 from quadloom.crawl.balance import balance_of
 from quadloom.crawl.report import CrawlReport, VisitProblem
+from quadloom.fetching.transport import ADVICE
 from quadloom.model.outcome import READ_OUTCOMES
 from quadloom.model.url import Url
 from quadloom.stores.protocols.catalog import Catalog
@@ -24,17 +25,6 @@ _STYLES = {"running": "bold green", "paused": "bold yellow", "stopping": "bold y
 _MEASURED = 50  # pages; with fewer, the figures are noise
 _MOST_PROBLEMS = 5
 _WIDTH = 80
-_HINTS = {
-    "dns": "check the spelling of the host, and that this machine is online",
-    "connect": "check host and port, and that the server is running",
-    "tls": "its certificate is not accepted; private authorities can be named in `guard.authorities`",
-    "timeout": "the server is too slow or unreachable; the limit is `limits.total_seconds`",
-    "robots": "its robots.txt does not allow the visit; ask the owner of the site, or begin at another page",
-    "guard": "only public addresses are visited; your own are allowed with `guard.allow`",
-    "scope": "the URL is outside of the scope; see `quadloom scope`",
-    "unwanted": "its type of content is not wanted; see `crawl.skip_types`",
-    "status": "open the URL in a browser: its server does not give the page",
-}
 
 
 class ProgressDisplay:
@@ -99,7 +89,10 @@ def _counts(report: CrawlReport) -> Text:
     from rich.text import Text
 
     line = Text(f"{report.quads:,} quads")
-    for count, word, style in ((report.failed, "failed", "red"), (report.denied, "denied", "yellow")):
+    counts = [(report.failed, "failed", "red"), (report.denied, "denied", "yellow")]
+    if report.gone:
+        counts.append((report.gone, "gone", "yellow"))
+    for count, word, style in counts:
         line.append(" · ").append(f"{count:,} {word}", style=style if count else "")
     for place, host in enumerate(report.hosts):
         more = f" · {host}" if place == 0 else f", {host}"
@@ -135,7 +128,8 @@ def _print_end(s: Session, report: CrawlReport, interrupted: bool) -> None:
     )
     if (cost := report.rendering) is not None:
         s.say(
-            f"browser: {cost.pages:,} pages after scripts · {cost.requests:,} more requests · "
+            f"browser: {cost.pages:,} {'page' if cost.pages == 1 else 'pages'} after scripts · "
+            f"{cost.requests:,} more requests · "
             f"{cost.bytes / 1e6:.1f} MB · {cost.cpu_seconds:.1f} s of CPU"
         )
     _print_problems(s, report.problems)
@@ -177,7 +171,6 @@ def nothing_read(s: Session, report: CrawlReport, catalog: Catalog, starts: Sequ
     elif any(catalog.counts().get(f"outcome:{outcome}") for outcome in READ_OUTCOMES):
         return 0
     s.say("nothing was read")
-    hint = _HINTS.get(report.problems[0].kind, "")
-    if hint:
+    if hint := ADVICE.get(report.problems[0].kind):
         s.say(f"hint: {hint}")
     return 1

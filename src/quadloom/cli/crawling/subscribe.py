@@ -13,7 +13,7 @@ from cyclopts import App
 from quadloom.asking.sparql.prefixes import type_iris
 from quadloom.cli.session import Session, session
 from quadloom.crawl.control import ask
-from quadloom.errors import UsageError
+from quadloom.errors import NothingFound, UsageError
 from quadloom.model.subscription import Subscription
 from quadloom.model.timestamps import readable_time
 from quadloom.subscriptions.registry import state_of
@@ -198,6 +198,8 @@ def changes(
     s = session()
     printed = 0
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+        if subscription and all(known.id != subscription for known in warehouse.subscriptions.all()):
+            raise NothingFound(f"there is no subscription {subscription!r}", hint="`quadloom subscribe list` shows all")
         while True:
             found = warehouse.subscriptions.notices(
                 since, subscription=subscription, limit=min(limit - printed, 100) if limit else 100

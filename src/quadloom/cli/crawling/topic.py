@@ -16,7 +16,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from quadloom.cli.crawling.crawl import require_contact, urls_from_file
+from quadloom.cli.crawling.crawl import check_contact, require_contact, urls_from_file
 from quadloom.cli.progress import bar, duration, rate
 from quadloom.cli.session import Session, session
 from quadloom.cluster.steering import ClusterReader, Steering, is_cluster
@@ -49,6 +49,7 @@ from quadloom.topical.strategies.adaptive import Adaptive
 from quadloom.topical.survey import SurveyedSite, by_category, shares
 from quadloom.topical.watched_topics import WATCHED, WatchedTopic, forget
 from quadloom.warehouse import Warehouse
+from quadloom.web.view.filters import counted
 
 topic = App(name="topic", help="Collect pages on a topic, using the sites' own search.")
 _HITS = 200  # taken from one web searcher
@@ -121,6 +122,7 @@ def collect(
             "politeness.delay": delay,
         }
     )
+    check_contact(s.settings.crawl.contact)
     first, *others = s.settings.topic.words or [""]
     broad, narrow = broad or first, narrow or " ".join(others) or broad or first  # one word alone finds sites and pages
     if not broad:
@@ -136,7 +138,7 @@ def collect(
         wanted = Topic(broad, narrow, _examples(s, example or ()), _examples(s, against or ()), types)
         if running:
             return _hand_over(s, wanted, sites, pause)
-        s.say(f"{len(sites)} sites, {s.settings.topic.budget} requests at most")
+        s.say(f"{counted(len(sites), 'site')}, at most {counted(s.settings.topic.budget, 'request')}")
         with _Display(s) as display:
             report = warehouse.topic(
                 broad,
@@ -249,6 +251,7 @@ def survey(*files: Path, contact: str | None = None, delay: float | None = None)
     """
     s = session()
     s.override({"crawl.contact": contact, "politeness.delay": delay})
+    check_contact(s.settings.crawl.contact)
     if not files:
         raise UsageError("no file given", hint="quadloom topic survey news.txt shops.txt, with one site per line")
     categories: dict[str, str] = {}

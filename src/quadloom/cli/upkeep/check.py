@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 
 from quadloom.cli.session import Session, session
 from quadloom.crawl.control import ask
-from quadloom.errors import QuadloomError
+from quadloom.errors import QuadloomError, SettingsError
 from quadloom.maintenance.lost_database import refuse_lost_database
-from quadloom.phases.loaders import all_syntaxes
+from quadloom.phases.loaders import all_syntaxes, check_syntaxes
 from quadloom.settings import without_password
 from quadloom.stores.archive.s3_bucket import S3Bucket, address_of
 from quadloom.stores.backends import exists
@@ -99,7 +99,11 @@ def _database(s: Session) -> Iterator[CheckResult]:
 
 
 def _extensions(s: Session) -> Iterator[CheckResult]:
-    """Plug-ins, services and stylesheets as a worker would find them."""
+    """Syntaxes, plug-ins, services and stylesheets as a worker would find them."""
+    try:
+        check_syntaxes(s.settings)
+    except SettingsError as error:
+        yield CheckResult("syntaxes", False, error.message, error.hint)
     assembled = all_syntaxes(s.settings)
     for finding in assembled.findings:
         yield CheckResult(f"plug-in {finding.syntax}", False, finding.message, finding.advice)

@@ -133,6 +133,9 @@ class _Order:
     ) -> None:
         self.page, self.until, self.ask, self.done, self.begun = page, until, ask, done, begun
         self.requests = self.bytes = self.refused = 0
+        # Counted when they are asked for, whatever becomes of them: many are in flight at once, and a refused one may
+        # have cost a request for robots.txt.
+        self.asked = 0
 
 
 class BrowserRenderer:
@@ -217,7 +220,7 @@ class BrowserRenderer:
         found = self._programs.get(wanted.href, self._clock())
         if found is not None:
             return self._answer(ResourceAnswer(wanted.request, found.status, found.headers, found.body))
-        if order.requests >= self._limits.render_requests or order.bytes >= self._limits.render_bytes:
+        if order.asked >= self._limits.render_requests or order.bytes >= self._limits.render_bytes:
             order.refused += 1
             return self._answer(ResourceAnswer(wanted.request))
         return self._ask(wanted, order, wanted.href, _REDIRECTS)
@@ -241,6 +244,7 @@ class BrowserRenderer:
                 self._programs.put(wanted.href, result, self._clock())
             return self._answer(ResourceAnswer(wanted.request, result.status, result.headers, result.body))
 
+        order.asked += 1
         order.ask(href, done)
 
     def _answer(self, answer: ResourceAnswer) -> None:

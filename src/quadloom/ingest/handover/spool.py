@@ -18,7 +18,7 @@ from xxhash import xxh3_64_intdigest
 from quadloom.model import wire
 from quadloom.phases.page_result import PageResult
 
-_VERSION = 1
+_VERSION = 2
 
 
 class _SpooledPage(msgspec.Struct, frozen=True, array_like=True):

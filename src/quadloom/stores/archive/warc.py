@@ -69,7 +69,7 @@ class WarcArchive:
         self._list()
         known = read_directories(directories)
         self._known = tuple(dict.fromkeys((*known.directories, *map(absolute, directories))))
-        self._last = max([after, known.last, *(int(name[9:17]) for name in self._paths)])
+        self._last = max([after, known.last, *(int(entry.name[9:17]) for entry in self._entries())])
 
     def _prepare(self) -> None:
         """Create directories, and end the files of a crash. Raises if not even one directory can be used."""
@@ -84,15 +84,17 @@ class WarcArchive:
             raise errors[0]
 
     def _list(self) -> None:
-        found: dict[str, Path] = {}
+        files = (entry for entry in self._entries() if entry.is_file(follow_symlinks=False) or Path(entry).is_file())
+        self._paths = {entry.name.removesuffix(_OPEN): Path(entry) for entry in files}
+
+    def _entries(self) -> Iterator[os.DirEntry[str]]:
+        """Everything with a name like those of files. Others may have put folders or broken links there."""
         for disk in self._disks:
-            with suppress(OSError):  # a disk that fails cannot be listed; its pages are reported when they are read
-                found.update(
-                    (path.name.removesuffix(_OPEN), path)
-                    for path in (disk.path.iterdir() if disk.path.is_dir() else ())
-                    if _NAME.fullmatch(path.name)
-                )
-        self._paths = found
+            with (
+                suppress(OSError),
+                os.scandir(disk.path) as entries,
+            ):  # pages of a disk that fails are reported when read
+                yield from (entry for entry in entries if _NAME.fullmatch(entry.name))
 
     def put(self, records: Sequence[ArchiveRecord]) -> list[ArchiveRef]:
         refs: list[ArchiveRef] = []
@@ -354,9 +356,10 @@ def _close_file(path: Path, *, keep: bool) -> Path:
 
 
 def _recover(directory: Path) -> None:
-    """End the files that a crash has left open, after their last whole record."""
+    """End the files that a crash has left open, after their last whole record. No crash leaves a link, and cutting one
+    would cut a file elsewhere."""
     for path in sorted(directory.glob(f"*{_OPEN}")):
-        if _NAME.fullmatch(path.name):
+        if _NAME.fullmatch(path.name) and path.is_file() and not path.is_symlink():
             end = end_of_records(path)
             os.truncate(path, end)
             sync(path)

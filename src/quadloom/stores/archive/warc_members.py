@@ -16,6 +16,7 @@ from quadloom.model.page import Failure, Page
 from quadloom.stores.archive import warc_record
 
 _STEP = 1 << 16
+_BEGIN = b"WARC/1."
 
 
 def record_bytes(path: Path) -> int:
@@ -83,9 +84,13 @@ def member_at(data: mmap.mmap | bytes, offset: int) -> tuple[int, bytes] | None:
             position += len(piece)
             parts.append(unpacker.decompress(piece))
             size += len(parts[-1])
+            if not parts[0].startswith(
+                _BEGIN
+            ):  # found out at once: damage is searched for every three bytes like these
+                return None
     except warc_record.UnpackError:
         return None
-    if not unpacker.eof or not parts[0].startswith(b"WARC/1."):
+    if not unpacker.eof or not parts:
         return None
     return position - len(unpacker.unused_data) - offset, b"".join(parts)
 

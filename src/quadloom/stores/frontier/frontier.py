@@ -211,8 +211,7 @@ class TableFrontier:
         with self._database.transaction():
             batch = UrlBatch(self._queue)
             for row in rows:
-                batch.leave(row)
-                batch.enter(row.due_now(refresh_first))
+                batch.move(row, row.due_now(refresh_first))
             self._url_records.update([row.due_now(refresh_first) for row in rows])
             batch.write()
             self._queue.read_first_due()
@@ -261,8 +260,7 @@ class TableFrontier:
             elif row.token == rules.token_of(settlement):
                 continue
             after = after_settlement(row, settlement)
-            batch.leave(row)
-            batch.enter(after)
+            batch.move(row, after)
             settled.append(SettledRow(after, settlement))
             host.remove(visit.fingerprint)
             if after.state == UrlState.QUEUED:
@@ -391,16 +389,14 @@ class TableFrontier:
             with self._database.transaction():
                 batch = UrlBatch(self._queue)
                 for before, now in moved:
-                    batch.leave(before)
-                    batch.enter(now)
+                    batch.move(before, now)
                     self._leasing.rescored(now)
                 self._url_records.update_scores([now for _, now in moved])
                 batch.write()
         return rows[-1].host_id, rows[-1].fingerprint
 
     def _move(self, batch: UrlBatch, before: UrlRow, after: UrlRow) -> None:
-        batch.leave(before)
-        batch.enter(after)
+        batch.move(before, after)
         self._url_records.update([after])
         self._leasing.empty_buffer(after.host_id)
 

@@ -148,6 +148,10 @@ class UrlBatch:
         self.queued: dict[int, int] = {}  # host id to change of its queue's length
         self.counts = [0] * len(UrlState)  # change of the number of URLs by state
 
+    def move(self, before: UrlRow, after: UrlRow) -> None:
+        self.leave(before)
+        self.enter(after)
+
     def leave(self, row: UrlRow) -> None:
         self.counts[row.state] -= 1
         if row.state == UrlState.QUEUED:

@@ -244,6 +244,11 @@ class PostgresDatabase(Transactions):
                 f"{self.name} did not finish a statement within {self.statement_seconds:g} s",
                 hint="the server is overloaded, or somebody holds a lock; nothing acknowledged is lost",
             )
+        if isinstance(error, errors.ReadOnlySqlTransaction):
+            return StoreError(
+                f"{self.name} accepts no writes: it is a standby, or its default_transaction_read_only is on",
+                hint="give the address of the primary; with several hosts in it, add ?target_session_attrs=read-write",
+            )
         retryable = (errors.DeadlockDetected, errors.SerializationFailure, errors.AdminShutdown, errors.CrashShutdown)
         if self._connection.broken or isinstance(error, retryable):
             return StoreUnavailable(

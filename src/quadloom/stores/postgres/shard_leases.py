@@ -4,7 +4,8 @@ A worker's lease is its row in `worker`, renewed by a heartbeat; a shard belongs
 for as long as that row is alive. Taking a shard raises its epoch. Every transaction that writes for shards first locks
 their rows FOR SHARE and compares epochs: either it commits before a takeover can, or it sees the takeover and is
 refused. So a worker that was stopped, swapped out or cut off cannot write after another has taken its place, however
-wrong its clock is. Only the server's clock decides whether a lease has run out.
+wrong its clock is. Only the server's clock decides whether a lease has run out. A worker compares its own with it at
+every heartbeat (`clock_error`).
 
 Claims wait for each other (an advisory lock, taken before the statement that reads, so that it sees earlier claims).
 Rows that a stopped worker holds in an open transaction are skipped and claimed later. The server ends its session by
@@ -23,7 +24,15 @@ from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.shards import SHARDS
 
 LEASE_SECONDS = 90.0
+_SAME_CLOCK = 1.0  # seconds by which clocks of machines may differ without a consequence
 FROZEN_SECONDS = 30.0  # without a word in the middle of a transaction; as long as the server's own limit between two
+
+
+def clock_error(before: float, server: float, after: float) -> float:
+    """Seconds by which this machine's clock is ahead of the server's, or behind it; 0 = they agree well enough. The
+    server gave its time at some moment between `before` and `after`."""
+    ahead = before - server if before > server else after - server if after < server else 0.0
+    return ahead if abs(ahead) > _SAME_CLOCK else 0.0
 
 
 class Claim(NamedTuple):
@@ -51,6 +60,7 @@ class ShardLeases:
         self.fetches = fetches  # a worker that does not has no share of the shards
         self.duration = duration
         self.begin_until = 0.0  # by this machine's clock, from before the heartbeat was sent: never too late
+        self.clock_error = 0.0  # seconds by which this machine's clock is ahead of the server's, if they are too many
         self.epochs: dict[int, int] = {}
         self.draining: set[int] = set()  # about to be given back: nothing more is leased from them
         self._request_seconds = request_seconds
@@ -68,13 +78,15 @@ class ShardLeases:
         """The heartbeat; from any thread, over a connection of its own. Returns the shards that are lost. `record`:
         what the worker says about itself; empty = as before."""
         before = self._clock()
-        database.write(
+        ((server,),) = database.execute(
             "INSERT INTO worker AS w(name, until, started, fetches, record) VALUES(%s, clock_timestamp() + "
             "make_interval(secs => %s), clock_timestamp(), %s, %s) ON CONFLICT(name) DO UPDATE SET "
             "until = excluded.until, seen = clock_timestamp(), fetches = excluded.fetches, "
-            "record = CASE WHEN excluded.record = '' THEN w.record ELSE excluded.record END",
+            "record = CASE WHEN excluded.record = '' THEN w.record ELSE excluded.record END "
+            "RETURNING extract(epoch FROM clock_timestamp())::float8",
             (self.owner, self.duration, self.fetches, record),
         )
+        self.clock_error = clock_error(before, server, self._clock())
         held: dict[int, int] = dict(
             database.execute("SELECT shard, epoch FROM shard_lease WHERE owner=%s", (self.owner,))
         )
@@ -157,11 +169,12 @@ class ShardLeases:
             self.draining.discard(shard)
 
     def release(self, database: PostgresDatabase, shards: Iterable[int]) -> None:
-        """Give back shards without visits in progress, whose clocks are all written; inside a transaction."""
+        """Give back shards without visits in progress, whose clocks are all written; inside a transaction. They mean
+        nothing to others if this machine's clock is wrong."""
         given = list(shards)
         database.write(
-            "UPDATE shard_lease SET owner='', clean=true WHERE owner=%s AND shard = ANY(%s::smallint[])",
-            (self.owner, given),
+            "UPDATE shard_lease SET owner='', clean=%s WHERE owner=%s AND shard = ANY(%s::smallint[])",
+            (not self.clock_error, self.owner, given),
         )
 
     def end_former(self, database: PostgresDatabase, worker: str) -> None:

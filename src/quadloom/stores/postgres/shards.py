@@ -1,7 +1,7 @@
 """The shards of this worker on PostgreSQL: taking them, giving them back, and links for the shards of others.
 
 When a worker takes over a shard that was not given back cleanly, it cannot know which of the hosts were asked a moment
-ago: all of them wait their full delay from that moment.
+ago: all of them wait their full delay from that moment. So they do if the clock of one of the two machines is wrong.
 """
 
 from __future__ import annotations
@@ -84,6 +84,10 @@ class PostgresShards:
     def begin_until(self) -> float:
         return self.leases.begin_until
 
+    @property
+    def clock_error(self) -> float:
+        return self.leases.clock_error
+
     def queues(self) -> dict[int, ShardQueue]:
         found: dict[int, ShardQueue] = {}
         most: dict[int, float] = {}
@@ -146,7 +150,8 @@ class PostgresShards:
             last = hosts.last_host_number()
             queue.count_leased_attempts(claims)
         self.leases.took(claims)
-        self._suspected.update((claim.shard, (now, last)) for claim in claims if not claim.clean)
+        is_wrong = bool(self.leases.clock_error)  # then the clocks of hosts that others wrote mean nothing here
+        self._suspected.update((claim.shard, (now, last)) for claim in claims if is_wrong or not claim.clean)
         if claims:
             recent.clear()  # it also holds what was sent to these shards and has not arrived
             queue.read_first_due()

@@ -16,6 +16,7 @@ from zlib import crc32
 
 from quadloom.errors import SettingsError, StoreError, StoreUnavailable
 from quadloom.process import clock
+from quadloom.process.clock import unix_time
 from quadloom.settings import Settings
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.memory_bus import MemoryBus
@@ -25,7 +26,7 @@ from quadloom.stores.postgres.catalog import PostgresCatalog
 from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.postgres.frontier import SLOTS, PostgresFrontier
 from quadloom.stores.postgres.outbox import PostgresOutbox
-from quadloom.stores.postgres.shard_leases import ShardLeases
+from quadloom.stores.postgres.shard_leases import ShardLeases, clock_error
 from quadloom.stores.postgres.shards import PostgresShards
 from quadloom.stores.postgres.workers import worker_rows
 from quadloom.stores.protocols.bus import Bus
@@ -169,7 +170,12 @@ def described(settings: Settings) -> tuple[str, bool]:
         version = database.execute("SHOW server_version")[0][0]
         made = database.schema_version() > 0
         workers = ShardLeases("nobody").workers(database) if made else 0
+        before = unix_time()
+        ((server,),) = database.execute("SELECT extract(epoch FROM clock_timestamp())::float8")
+        ahead = clock_error(before, server, unix_time())
     state = f"{workers} workers" if made else "no warehouse yet"
+    if ahead:
+        state += f"; the clock of this machine is {abs(ahead):.0f} s {'ahead' if ahead > 0 else 'behind'}: use NTP"
     return f"PostgreSQL {version} at {database.name}, {state}", made
 
 

@@ -178,7 +178,7 @@ def _vector(texts: dict[str, str], analysed: AnalysedText) -> str:
     split = word_analyzer().analyze
     for field, weight in FIELD_WEIGHTS.items():
         position += _GAP
-        for word in split(plain(analysed.rewritten.get(field, texts[field]))):
+        for word in split(plain(analysed.searched(field, texts[field]))):
             position += 1
             known = places.get(word)
             if known is None:

@@ -133,6 +133,12 @@ class Shards(Protocol):
         """Unix time until which requests to their hosts may begin; moves with every heartbeat. Any thread may ask."""
         ...
 
+    @property
+    def clock_error(self) -> float:
+        """Seconds by which this machine's clock is ahead of the database's, or behind it (negative); 0 = they agree
+        within a second. As of the last heartbeat."""
+        ...
+
     def queues(self) -> dict[int, ShardQueue]:
         """What waits in the shards of this worker; those without anything are left out."""
         ...

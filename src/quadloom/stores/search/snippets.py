@@ -18,7 +18,9 @@ _BEFORE = 40  # characters before the first match, if its sentence begins furthe
 _LONGEST_LEAD = 120
 _SHORTEST_STEM, _LONGEST_ENDING = 4, 5
 _WORD = re.compile(r"\w+")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]+")  # but not the end of a line
+_LINE_END = re.compile(r"\s*\n\s*")
+_CLOSED = frozenset(".!?…:;,·|。！？।")  # a line that ends so needs no mark before the next one
 _SENTENCE_END = re.compile(r"(?:[.!?…]['\"”»)]*\s+|[。！？।]\s*|\n+|\s[|•·–—]\s)")
 
 
@@ -46,7 +48,8 @@ def highlights_of(plan: Plan) -> Highlights:
 
 
 def snippet(text: str, highlights: Highlights, *, length: int = _LENGTH) -> str:
-    """The sentences with most of the words, marked by `OPEN` and `CLOSE`; the beginning of the text without any."""
+    """The sentences with most of the words, marked by `OPEN` and `CLOSE`; the beginning of the text without any. Lines
+    that are no sentences, as of lists and tables, are separated by ` · `."""
     places = _places(text, highlights)
     start = _sentence_start(text, _best_start(places, length))
     end = min(len(text), start + length)
@@ -62,7 +65,12 @@ def snippet(text: str, highlights: Highlights, *, length: int = _LENGTH) -> str:
     parts.append(_CONTROL.sub(" ", text[position:end]))
     if end < len(text):
         parts.append(" …")
-    return "".join(parts).strip()
+    return _LINE_END.sub(_between_lines, "".join(parts).strip())
+
+
+def _between_lines(end: re.Match[str]) -> str:
+    before = end.string[: end.start()].rstrip(CLOSE)[-1:]
+    return " " if before in _CLOSED else " · "
 
 
 def _joined(tokens: tuple[str, ...]) -> str:

@@ -83,7 +83,7 @@ def to_tantivy(document: TextDocument, *, outdated: bool) -> tantivy.Document:
         analysed = document.analysed or analyse_fields(texts, language)
         language = analysed.language
         for name, text in texts.items():
-            made.add_text(name, analysed.rewritten.get(name, text))
+            made.add_text(name, analysed.searched(name, text))
         if analysed.stems:
             made.add_text("stems", analysed.stems)
         if analysed.endings:

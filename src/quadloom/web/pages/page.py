@@ -99,25 +99,8 @@ def page_view(request: WebRequest) -> ViewResponse:
         "names": names,
         "read": read,
         "things": _things(stated, graph, names),
-        "schedule": schedule_sentence(view.why, row) if view.why else "",
     }
     return ViewResponse("page.html", view, extra)
-
-
-def schedule_sentence(why: Why, row: PageRow) -> str:
-    """The reasons in one line: how often, when next, how often it changed."""
-    found = {(reason.part, reason.what): reason.value for reason in why.reasons}
-    parts = []
-    if ("schedule", "period") in found:
-        parts.append(f"read every {found['schedule', 'period']}")
-    if ("schedule", "next visit") in found:
-        parts.append(f"next on {found['schedule', 'next visit']}")
-    repeats = max(0, row.visits - 1)
-    parts.append(f"changed {row.changes} of {repeats} times" if repeats else "visited once so far")
-    if not parts[:-1]:
-        parts.insert(0, f"its state is {why.state}")
-    text = "; ".join(parts)
-    return text[0].upper() + text[1:] + "."
 
 
 def _things(stated: list[StatementView], graph: str, names: dict[str, str]) -> list[tuple[Value, list[StatementView]]]:
@@ -171,7 +154,9 @@ def _row(request: WebRequest) -> PageRow:
     if row is None:
         state = request.warehouse.stores.frontier.explain(url.key, request.site.clock())
         queued = f"; its state in the queue is {state.state!r}" if state else ""
-        raise HttpError(404, f"{url.href} has not been fetched yet{queued}", hint="/search lists the pages that have")
+        raise HttpError(
+            404, f"{url.href} has not been fetched yet{queued}", hint="/search lists the pages that have been fetched"
+        )
     return row
 
 

@@ -17,16 +17,19 @@ import asyncio
 from typing import Literal
 
 import h11
+import structlog
 import uvicorn
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from quadloom.errors import QuadloomError
 from quadloom.settings import WebSettings
 from quadloom.web.server.errors import ErrorBody, error_body
 from quadloom.web.server.security import HEADERS, is_loopback
 
+_log = structlog.get_logger("quadloom.web")
 BACKLOG = 2048  # connections that wait to be accepted; the system's own limit may be lower
 _HEALTH = "/health/"
 _SPARE = 50  # connections for health checks and refusals while all others are busy; at most a tenth of all
@@ -130,7 +133,14 @@ class LimitedProtocol(H11Protocol):
             app = _refusal(error_body(429, "too many connections from this address", "close some, or use them again"))
         elif self._limits.is_full and not scope["path"].startswith(_HEALTH):
             app = _refusal(error_body(503, "the server has too many requests right now", "try again in 5 s"))
-        await app(scope, receive, send)
+        try:
+            await app(scope, receive, send)
+        except QuadloomError as error:
+            # A limit of a query, for instance, in the middle of its answer. The client sees that the end is missing;
+            # the log gets a line, not sixty of a traceback that any visitor could cause.
+            _log.warning("a response was cut", path=scope["path"], reason=str(error))
+            self.cycle.disconnected = True
+            self.transport.close()
 
 
 class ConnectionLimits:

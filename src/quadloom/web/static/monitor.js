@@ -1,8 +1,9 @@
-// Refreshes the figures every two seconds until the reader pauses it; the sentence for screen readers at most every ten.
+// Refreshes figures and sentence every two seconds until the reader pauses it; screen readers hear the sentence at most
+// every ten.
 "use strict";
 (() => {
   const hold = document.getElementById("hold");
-  const sentence = document.getElementById("sentence");
+  const status = document.getElementById("spoken");
   let spoken = Date.now();
   hold.hidden = false;
   hold.addEventListener("click", () => {
@@ -19,6 +20,7 @@
     if (!answer.ok) return;
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
     const next = fresh.getElementById("live");
+    const said = fresh.getElementById("sentence").textContent;
     // What the reader has opened stays open.
     const [before, after] = [live.querySelectorAll("details"), next.querySelectorAll("details")];
     after.forEach((part, place) => {
@@ -28,7 +30,7 @@
     const [steer, renewed] = [document.getElementById("steer"), fresh.getElementById("steer")];
     if (steer && renewed && !steer.contains(document.activeElement)) steer.replaceWith(document.adoptNode(renewed));
     if (Date.now() - spoken > 10000) {
-      sentence.textContent = fresh.getElementById("sentence").textContent;
+      status.textContent = said;
       spoken = Date.now();
     }
   }

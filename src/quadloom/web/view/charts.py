@@ -18,6 +18,7 @@ _LABEL = 190.0
 _ROW = 24.0
 _MOST_BARS = 40
 _MOST_POINTS = 2000
+_LABEL_LETTERS = 28
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -33,22 +34,29 @@ def bars(marks: Sequence[Mark], title: str) -> Markup:
     """Horizontal bars, one for each mark; `x` is its length."""
     shown = marks[:_MOST_BARS]
     most = max((abs(mark.x) for mark in shown), default=0.0) or 1.0
+    left = _label_width(shown)
     height = _ROW * len(shown) + 8
     parts = []
     for place, mark in enumerate(shown):
         y = 4 + place * _ROW
-        width = max(1.0, (_WIDTH - _LABEL - 90) * abs(mark.x) / most)
+        width = max(1.0, (_WIDTH - left - 90) * abs(mark.x) / most)
         tone = "fill" if mark.x >= 0 else "fill cbad"
         size = f'width="{width:.1f}" height="{_ROW - 8:.0f}" rx="2"'
         parts.append(
             _linked(
                 mark.href,
-                f'<text x="{_LABEL - 8:.0f}" y="{y + 15:.1f}" text-anchor="end">{_cut(mark.label, 28)}</text>'
-                f'<rect class="{tone}" x="{_LABEL:.0f}" y="{y + 3:.1f}" {size}/>'
-                f'<text class="tick" x="{_LABEL + width + 6:.1f}" y="{y + 15:.1f}">{_number(mark.x)}</text>',
+                f'<text x="{left - 8:.0f}" y="{y + 15:.1f}" text-anchor="end">{_cut(mark.label, _LABEL_LETTERS)}</text>'
+                f'<rect class="{tone}" x="{left:.0f}" y="{y + 3:.1f}" {size}/>'
+                f'<text class="tick" x="{left + width + 6:.1f}" y="{y + 15:.1f}">{_number(mark.x)}</text>',
             )
         )
     return _svg(_WIDTH, height, title, parts)
+
+
+def _label_width(marks: Sequence[Mark]) -> float:
+    """Room for the longest label at 12 px, so that short ones leave no gap; a letter of a wide script takes 12 px."""
+    widths = (sum(12.5 if letter > "\u2e80" else 7.5 for letter in mark.label[:_LABEL_LETTERS]) for mark in marks)
+    return min(_LABEL, 14.0 + max(widths, default=0.0))
 
 
 def line(series: Sequence[tuple[str, Sequence[Mark]]], title: str, *, dates: bool = False) -> Markup:

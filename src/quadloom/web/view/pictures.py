@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
 import msgspec
@@ -28,8 +29,24 @@ _NETWORK_STYLE = (
     ".box{fill:#1a202a;stroke:#a7b1c3}.box.middle{fill:#1c2c52;stroke:#7aa2ff}}"
 )
 _STEPS = 120  # of the layout
+_GAP = 58  # pixels from the middle of a box to that of the one below it: a label fits between them
+_PLACES = (0.5, 0.45, 0.55, 0.4, 0.6, 0.35, 0.65, 0.3, 0.7, 0.25, 0.75, 0.2, 0.8)  # of a label on its edge
+_LETTER = 5.6  # pixels of a letter at 10 px
 _BOX = 190  # pixels; all boxes have the same width, so that every edge ends at one
 _LABEL = 26  # characters that fit into a box at 12 px
+
+
+class _Area(NamedTuple):
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def shared(self, other: _Area) -> float:
+        """Square pixels that both cover."""
+        across = min(self.right, other.right) - max(self.left, other.left)
+        down = min(self.bottom, other.bottom) - max(self.top, other.top)
+        return max(0.0, across) * max(0.0, down)
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -70,6 +87,7 @@ def network(edges: Sequence[NetworkEdge], *, title: str, nodes: Sequence[Node] =
     degree = {href: sum(href in (edge.source.href, edge.target.href) for edge in edges) for href in found}
     order = sorted(found, key=lambda href: (-degree[href], found[href].label))
     spots, width, height = _settled(order, edges)
+    taken = [_box_area(found[href], *spots[href]) for href in order]
     parts = []
     for edge in edges:
         if edge.source.href == edge.target.href:
@@ -78,9 +96,13 @@ def network(edges: Sequence[NetworkEdge], *, title: str, nodes: Sequence[Node] =
         size = 1 + 4 * edge.weight
         parts.append(f'<path class="edge" stroke-width="{size:.1f}" d="M{x1:.0f} {y1:.0f}L{x2:.0f} {y2:.0f}"/>')
         if edge.label:
-            x, y = x1 + 0.55 * (x2 - x1), y1 + 0.55 * (y2 - y1) + 3
-            label = escape(_cut(edge.label))
-            parts.append(f'<text class="edge-label" x="{x:.0f}" y="{y:.0f}" text-anchor="middle">{label}</text>')
+            label = _cut(edge.label)
+            area = _free_area(label, spots[edge.source.href], spots[edge.target.href], taken)
+            taken.append(area)
+            parts.append(
+                f'<text class="edge-label" x="{(area.left + area.right) / 2:.0f}" y="{area.bottom - 3:.0f}" '
+                f'text-anchor="middle">{escape(label)}</text>'
+            )
     for href in order:
         parts.append(_label_box(found[href], *spots[href], middle=href == (middle or order[0])))
     return (
@@ -155,15 +177,36 @@ def _spread(spots: dict[str, list[float]], width: float, height: float) -> dict[
         for place, lower in enumerate(names):
             for upper in names[:place]:
                 one, other = spots[upper], spots[lower]
-                if abs(one[0] - other[0]) < 185 and (missing := 40 - (other[1] - one[1])) > 0:
+                if abs(one[0] - other[0]) < 185 and (missing := _GAP - (other[1] - one[1])) > 0:
                     one[1] = max(20.0, one[1] - missing / 2)
                     other[1] = min(height - 20, other[1] + missing / 2)
     return {name: (spot[0], spot[1]) for name, spot in spots.items()}
 
 
+def _free_area(label: str, begin: tuple[float, float], end: tuple[float, float], taken: Sequence[_Area]) -> _Area:
+    """The place on an edge, nearest to its middle, at which its label covers least of what is drawn already."""
+    half = _LETTER * len(label) / 2
+
+    def at(place: float) -> _Area:
+        x, y = (first + place * (last - first) for first, last in zip(begin, end, strict=True))
+        return _Area(x - half, y - 7, x + half, y + 6)
+
+    return min(map(at, _PLACES), key=lambda area: sum(map(area.shared, taken)))
+
+
+def _box_area(node: Node, x: float, y: float) -> _Area:
+    half = _half(node)
+    return _Area(x - half, y - 14, x + half, y + 14)
+
+
+def _half(node: Node) -> float:
+    """Half of the width of a node's box."""
+    return max(30.0, 3.6 * min(len(node.label), 30) + 8)
+
+
 def _label_box(node: Node, x: float, y: float, *, middle: bool) -> str:
     label = node.label if len(node.label) <= 30 else node.label[:29] + "…"
-    half = max(30.0, 3.6 * len(label) + 8)
+    half = _half(node)
     return (
         f"<a href={quoteattr(node.href)}><title>{escape(_clean(node.title or node.label))}</title>"
         f'<rect class="box{" middle" if middle else ""}" x="{x - half:.0f}" y="{y - 14:.0f}" width="{2 * half:.0f}" '

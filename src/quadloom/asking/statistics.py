@@ -233,7 +233,8 @@ def summary(catalog: Catalog, frontier: Frontier, quads: QuadStore, *, limit: in
     for host in frontier.hosts(limit=1_000_000):
         sites[host.site] += host.pages
     pages = [row for row in catalog.scan(limit=SAMPLE) if row.changed_at]
-    sizes, rates, sampled = _sampled(pages)
+    sizes, rates = _sampled(pages)
+    sampled = len(pages)
     return Summary(
         pages=sum(number for name, number in counts.items() if name.startswith("outcome:")),
         quads=statements_of(catalog, quads),
@@ -307,14 +308,15 @@ def _rows(quads: QuadStore, query: str) -> Iterator[dict[str, str]]:
         yield from text_rows_of(answer)
 
 
-def _sampled(pages: Sequence[PageRow]) -> tuple[Counter[str], Counter[str], int]:
+def _sampled(pages: Sequence[PageRow]) -> tuple[Counter[str], Counter[str]]:
+    """Pages by size and by rate of change."""
     sizes: Counter[str] = Counter()
     rates: Counter[str] = Counter()
     for row in pages:
         sizes[next((n for n, top in zip(_SIZE_NAMES, _SIZES, strict=False) if row.body_bytes < top), "larger")] += 1
         rate = _changes_per_day(row)
         rates[next((name for name, top in _RATES if rate <= top), _FASTEST)] += 1
-    return sizes, rates, len(pages)
+    return sizes, rates
 
 
 def _largest(counts: dict[str, int], limit: int) -> tuple[tuple[str, int], ...]:

@@ -6,6 +6,7 @@ Places are found afterwards, by looking at the source again, so that pages witho
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
 
 from quadloom.checks.items import Items, Problem
 from quadloom.model.finding import Finding
@@ -27,33 +28,45 @@ _MAKERS: dict[tuple[str, str], Callable[[Context, int], StatementPlaces]] = {
 }
 
 
+class _Place(NamedTuple):
+    """Line and column from 1, the line of the source, and the column's place in that excerpt."""
+
+    line: int
+    column: int
+    excerpt: str
+    caret: int
+
+
+_NOWHERE = _Place(0, 0, "", 0)
+
+
 def located(context: Context, items: Items, problems: Iterable[Problem], blanks: Mapping[str, int]) -> list[Finding]:
     """Findings with their places. `blanks`: how many blank nodes there were before each syntax."""
     locator = _Locator(context, blanks)
-    return [_finding(items, problem, *locator.place(problem)) for problem in problems]
+    return [_finding(items, problem, locator.place(problem)) for problem in problems]
 
 
 def unlocated(items: Items, problems: Iterable[Problem]) -> list[Finding]:
     """The same without places: for remarks."""
-    return [_finding(items, problem, 0, 0, "", 0) for problem in problems]
+    return [_finding(items, problem, _NOWHERE) for problem in problems]
 
 
-def _finding(items: Items, problem: Problem, line: int, column: int, excerpt: str, caret: int) -> Finding:
+def _finding(items: Items, problem: Problem, place: _Place) -> Finding:
     return Finding(
         problem.code,
         problem.message,
         problem.severity,
         "transform",
-        line,
-        column,
+        place.line,
+        place.column,
         problem.advice,
         problem.syntax,
         items.path(problem.item, problem.predicate),
         problem.item.type,
         problem.found,
         problem.expected,
-        excerpt,
-        caret,
+        place.excerpt,
+        place.caret,
     )
 
 
@@ -63,14 +76,14 @@ class _Locator:
         self._blanks = blanks
         self._places: dict[str, StatementPlaces | None] = {}
 
-    def place(self, problem: Problem) -> tuple[int, int, str, int]:
-        """Line, column, excerpt and the column's place in it; zeros if the source does not tell."""
+    def place(self, problem: Problem) -> _Place:
+        """`_NOWHERE` if the source does not tell."""
         place = self._find(problem)
         if place is None:
-            return 0, 0, "", 0
+            return _NOWHERE
         line, column = self._context.positions.at(place.start)
         excerpt, caret = excerpt_of(self._context.utf8, place.start)
-        return line, column, excerpt, caret
+        return _Place(line, column, excerpt, caret)
 
     def _find(self, problem: Problem) -> SourcePlace | None:
         syntax = problem.syntax

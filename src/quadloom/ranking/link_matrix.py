@@ -23,7 +23,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 import numpy as np
@@ -59,6 +59,14 @@ class Manifest(msgspec.Struct, frozen=True):
     pages: int = 0
     links: int = 0
     merged: dict[str, int] = {}
+
+
+class OutLinks(NamedTuple):
+    """Of pages `first` … `after` − 1: ids of their targets, page by page."""
+
+    first: int
+    after: int
+    targets: npt.NDArray[np.int32]
 
 
 class LinkMatrix:
@@ -157,11 +165,11 @@ class LinkMatrix:
         slices.directory = done
         return slices
 
-    def rows(self, low: int, high: int, links_at_once: int) -> Iterator[tuple[int, int, npt.NDArray[np.int32]]]:
-        """The out-links of pages `low` … `high` − 1 in portions: (first page, page after the last, targets)."""
+    def rows(self, low: int, high: int, links_at_once: int) -> Iterator[OutLinks]:
+        """The out-links of pages `low` … `high` − 1 in portions."""
         indptr, targets = self._indptr(), self._targets()
         for first, last in row_chunks(indptr[low : high + 1], links_at_once):
-            yield low + first, low + last, targets[indptr[low + first] : indptr[low + last]]
+            yield OutLinks(low + first, low + last, targets[indptr[low + first] : indptr[low + last]])
 
     def starts(self, low: int, high: int) -> npt.NDArray[np.int64]:
         """Where the out-links of pages `low` … `high` begin."""

@@ -158,10 +158,10 @@ def sum_part(_stores: Stores, task: str, argument: bytes) -> bytes:
     sums = np.zeros((2, part.high - part.low))
     for sources, targets in part.chunks(_LINKS):
         sums[0] += np.bincount(targets, weights=forward[sources], minlength=part.high - part.low)
-    for first, last, linked in matrix.rows(part.low, part.high, _LINKS):
-        rows = np.repeat(np.arange(last - first), np.diff(matrix.starts(first, last)))
-        sums[1, first - part.low : last - part.low] = np.bincount(
-            rows, weights=backward[linked], minlength=last - first
+    for first, after, linked in matrix.rows(part.low, part.high, _LINKS):
+        rows = np.repeat(np.arange(after - first), np.diff(matrix.starts(first, after)))
+        sums[1, first - part.low : after - part.low] = np.bincount(
+            rows, weights=backward[linked], minlength=after - first
         )
     return sums.tobytes()
 
@@ -183,6 +183,6 @@ class _TaskSweeps:
 
     def indegree(self) -> Vector:
         counts = np.zeros(self.pages)
-        for _, _, targets in self._matrix.rows(0, self.pages, _LINKS):
-            counts += np.bincount(targets, minlength=self.pages)
+        for links in self._matrix.rows(0, self.pages, _LINKS):
+            counts += np.bincount(links.targets, minlength=self.pages)
         return counts

@@ -214,7 +214,7 @@ def _warehouse(s: Session) -> Iterator[CheckResult]:
         with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
             quads = len(warehouse.stores.quads)
             yield CheckResult("stores", True, f"{quads} quads, {len(warehouse.stores.text)} documents", "")
-            if quads:  # on a shared database, the quads may be on another machine
+            if quads or warehouse.stores.places.quads.is_dir():  # workers with stores of their own have them elsewhere
                 yield _queries(warehouse)
     except QuadloomError as error:
         yield CheckResult("stores", False, error.message, error.hint)

@@ -162,29 +162,29 @@ class CrawlSession:
                 f"{clamped} hosts were to rest for longer than any rule allows; the clock of this machine was probably"
                 " ahead. They rest for the longest time that the rules allow.",
             )
-        # Who fetches is the crawl to most commands; the others can be stopped and asked how they are.
-        process = "" if "fetch" in self.phases else str(os.getpid())
-        control = ControlServer(self._stores.path, lambda request: self._commands.answer(request, self.call), process)
-        if "index" in self.phases:
-            self._sender.start()
-        if self._ranker is not None:
-            self._ranker.start(self._inbox.fail)
-        history = RunHistory(self._stores.catalog, self._clock())
-        if self._background is not None:
-            self._background.start(self._inbox.fail)
-        try:
+        with ExitStack() as running:
+            running.callback(self.close)  # if anything below cannot start
+            running.callback(self._sender.close)
+            # The process that fetches is the crawl to most commands; the others can be stopped and asked how they are.
+            process = "" if "fetch" in self.phases else str(os.getpid())
+            control = ControlServer(self._stores.path, self.answer, process)
+            running.callback(control.close)
+            if "index" in self.phases:
+                self._sender.start()
+            if self._ranker is not None:
+                self._ranker.start(self._inbox.fail)
+            history = RunHistory(self._stores.catalog, self._clock())
+            if "fetch" in self.phases:
+                running.callback(lambda: history.end(self._crawl.report(), self._clock()))
+            if self._background is not None:
+                self._background.start(self._inbox.fail)
+            running.callback(self.close)  # runs first: the crawl is reported and answers until all is saved
             for settlement in self._crawl:
                 self._publish_settlement(settlement)
                 self._report_outage()
                 if "fetch" in self.phases and history.is_due(now := self._clock()):
                     history.write(self._crawl.report(), now)
                 yield settlement
-        finally:
-            self.close()
-            if "fetch" in self.phases:
-                history.end(self._crawl.report(), self._clock())
-            control.close()
-            self._sender.close()
         if "index" in self.phases:
             self._sender.flush()
 

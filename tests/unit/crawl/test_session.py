@@ -15,7 +15,7 @@ from quadloom.crawl.balance import CrawlState, balance
 from quadloom.crawl.commands import CrawlCommands
 from quadloom.crawl.control import ControlRequest
 from quadloom.crawl.session import CrawlSession
-from quadloom.errors import SettingsError, UsageError
+from quadloom.errors import SettingsError, StoreError, UsageError
 from quadloom.fetching.in_process import respond
 from quadloom.fetching.transport import FetchRequest, make_failure
 from quadloom.fetching.unit import FetchUnit, FetchUnitFactory, HostAddress, answered_in_process
@@ -233,6 +233,22 @@ def test_nor_does_one_whose_last_step_fails(tmp_path: Path, monkeypatch: pytest.
         monkeypatch.undo()
         running = session(warehouse, Web(clock), clock)
         running.close()
+
+
+def test_nor_does_one_that_cannot_answer_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The control socket is opened when the crawl begins to run."""
+
+    def fail(*_: object) -> None:
+        raise StoreError("no socket", hint="none")
+
+    monkeypatch.setattr("quadloom.crawl.session.ControlServer", fail)
+    clock = Clock()
+    with Warehouse.open(tmp_path, settings=SETTINGS) as warehouse:
+        before = {thread.name for thread in threading.enumerate()}
+        running = session(warehouse, Web(clock), clock)
+        with pytest.raises(StoreError, match="no socket"):
+            next(iter(running))
+        assert {thread.name for thread in threading.enumerate()} <= before
 
 
 class FailingWeb(Web):

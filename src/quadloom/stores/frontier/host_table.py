@@ -18,15 +18,16 @@ classes in turns (`WeightedRoundRobin`).
 from __future__ import annotations
 
 import heapq
-from bisect import insort
+from bisect import bisect, insort
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from math import ceil
 from typing import Final
 
 from quadloom.model.link import Discovery, LinkKind
-from quadloom.stores.protocols.frontier import Shares, VisitClass
+from quadloom.stores.frontier.round_robin import WeightedRoundRobin
+from quadloom.stores.protocols.frontier import VisitClass
 
 INFINITY = float("inf")
 
@@ -125,39 +126,26 @@ class HostState:
                     del urls[index]
                     break
 
-    def is_outdated_by(self, place: tuple[int, float, float], fingerprint: int, score: float) -> bool:
-        """Whether a queued URL that was given another score has left its place among the next ones, or comes there."""
-        held = any(url[FINGERPRINT] == fingerprint for urls in (self.buffer, self.important) for url in urls)
-        more_important = bool(self.important) and score > min(url[SCORE] for url in self.important)
-        return held or more_important or self.belongs_in_buffer(place, fingerprint)
+    def rescore(self, place: tuple[int, float, float], fingerprint: int, score: float) -> None:
+        """A queued URL has another score. If it is among the next ones, it moves within them or leaves them. If it
+        comes there, those behind it are read again when it is their turn. The others stay: each that is read again is a
+        block of the table."""
+        held = next((url for url in self.buffer if url[FINGERPRINT] == fingerprint), None)
+        if held is not None:
+            self.buffer.remove(held)
+            _, _, _, _, href, key, depth, _, kind, attempt, etag, modified, known, via, anchor = held
+            about = (href, key, depth, score, kind, attempt, etag, modified, known, via, anchor)
+            moved = (*place, fingerprint, *about)
+            if self.complete or (self.buffer and moved < self.buffer[-1]):
+                insort(self.buffer, moved)
+        elif not self.complete and self.belongs_in_buffer(place, fingerprint):
+            del self.buffer[bisect(self.buffer, (*place, fingerprint), key=lambda url: url[:4]) :]
+        if any(url[FINGERPRINT] == fingerprint or url[SCORE] < score for url in self.important):
+            self.important = []
 
     def clear_buffer(self) -> None:
         """What is queued may have changed: read it again when it is the host's turn."""
         self.buffer, self.important, self.complete = [], [], False
-
-
-class WeightedRoundRobin:
-    """Which class a host serves next: every waiting class gets its share, evenly mixed (smooth weighted round robin).
-    A class with nothing waiting accumulates no credit."""
-
-    __slots__ = ("_credit",)
-
-    def __init__(self) -> None:
-        self._credit = [0.0] * len(VisitClass)
-
-    def next(self, shares: Shares, waiting: Collection[VisitClass]) -> VisitClass:
-        """One of those `waiting`, at least one of which exists. Changes nothing: the class may turn out to be empty."""
-        owed = self._owed(shares, waiting)
-        return max(waiting, key=lambda kind: (owed[kind], -kind))
-
-    def served(self, chosen: VisitClass, shares: Shares, waiting: Collection[VisitClass]) -> None:
-        self._credit = self._owed(shares, waiting)
-        self._credit[chosen] -= 1.0
-
-    def _owed(self, shares: Shares, waiting: Collection[VisitClass]) -> list[float]:
-        total = sum(shares[kind] for kind in waiting)
-        parts = [shares[kind] / total if total > 0.0 else 1.0 / len(waiting) for kind in VisitClass]
-        return [self._credit[kind] + parts[kind] if kind in waiting else 0.0 for kind in VisitClass]
 
 
 class _Address:

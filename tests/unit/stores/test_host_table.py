@@ -14,8 +14,9 @@ from quadloom.model.link import Discovery
 from quadloom.model.outcome import HostPace, Outcome, Settlement
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
-from quadloom.stores.frontier.host_table import QueuedUrl, RecentFingerprints
+from quadloom.stores.frontier.host_table import QueuedUrl
 from quadloom.stores.frontier.policy import FrontierPolicy
+from quadloom.stores.frontier.recent_urls import RecentFingerprints
 from quadloom.stores.protocols.frontier import FIRST_PLACE, Place
 from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.frontier import SqliteFrontier

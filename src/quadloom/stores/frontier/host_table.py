@@ -20,14 +20,13 @@ from __future__ import annotations
 import heapq
 from bisect import bisect, insort
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import count
 from math import ceil
 from typing import Final
 
-from quadloom.model.link import Discovery, LinkKind
-from quadloom.stores.frontier.round_robin import WeightedRoundRobin
-from quadloom.stores.protocols.frontier import VisitClass
+from quadloom.model.link import LinkKind
+from quadloom.stores.protocols.frontier import Shares, VisitClass
 
 INFINITY = float("inf")
 
@@ -146,6 +145,30 @@ class HostState:
     def clear_buffer(self) -> None:
         """What is queued may have changed: read it again when it is the host's turn."""
         self.buffer, self.important, self.complete = [], [], False
+
+
+class WeightedRoundRobin:
+    """Which class a host serves next: every waiting class gets its share, evenly mixed (smooth weighted round robin).
+    A class with nothing waiting accumulates no credit."""
+
+    __slots__ = ("_credit",)
+
+    def __init__(self) -> None:
+        self._credit = [0.0] * len(VisitClass)
+
+    def next(self, shares: Shares, waiting: Collection[VisitClass]) -> VisitClass:
+        """One of those `waiting`, at least one of which exists. Changes nothing: the class may turn out to be empty."""
+        owed = self._owed(shares, waiting)
+        return max(waiting, key=lambda kind: (owed[kind], -kind))
+
+    def served(self, chosen: VisitClass, shares: Shares, waiting: Collection[VisitClass]) -> None:
+        self._credit = self._owed(shares, waiting)
+        self._credit[chosen] -= 1.0
+
+    def _owed(self, shares: Shares, waiting: Collection[VisitClass]) -> list[float]:
+        total = sum(shares[kind] for kind in waiting)
+        parts = [shares[kind] / total if total > 0.0 else 1.0 / len(waiting) for kind in VisitClass]
+        return [self._credit[kind] + parts[kind] if kind in waiting else 0.0 for kind in VisitClass]
 
 
 class _Address:
@@ -388,49 +411,3 @@ class RefreshHosts:
     def forget(self) -> None:
         """Which hosts belong to this process has changed."""
         self._heap, self._ids, self._is_read = [], set(), False
-
-
-class RecentFingerprints:
-    """Fingerprints found lately, with the best priority and depth seen: nine of ten offered links end here.
-
-    Two generations instead of a linked list: a look-up is one dictionary access, and when the young generation is full
-    it becomes the old one, so that at least `size / 2` of the newest stay. About 80 bytes an entry: all entries of
-    the same priority and depth share one number.
-    """
-
-    def __init__(self, size: int = 500_000) -> None:
-        self._half = max(1, size // 2)
-        self._young: dict[int, int] = {}
-        self._old: dict[int, int] = {}
-        self._numbers: dict[int, int] = {}
-
-    def unknown(self, offered: Iterable[Discovery]) -> list[Discovery]:
-        """Those that are not known with a priority and a depth at least as good; only these need writing."""
-        young, old = self._young, self._old
-        rest: list[Discovery] = []
-        for found in offered:
-            key = found.fingerprint
-            best = young.get(key)
-            if best is None:
-                best = old.get(key)
-                if best is None:
-                    rest.append(found)
-                    continue
-                self._put(key, best)
-                young, old = self._young, self._old
-            if found.priority < best >> 16 or found.depth < best & 0xFFFF:
-                rest.append(found)
-        return rest
-
-    def learn(self, fingerprint: int, priority: int, depth: int) -> None:
-        best = priority << 16 | min(depth, 0xFFFF)
-        self._put(fingerprint, self._numbers.setdefault(best, best))
-
-    def _put(self, fingerprint: int, best: int) -> None:
-        if len(self._young) >= self._half:
-            self._old, self._young = self._young, {}
-        self._young[fingerprint] = best
-
-    def clear(self) -> None:
-        self._young.clear()
-        self._old.clear()

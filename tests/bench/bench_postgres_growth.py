@@ -25,8 +25,8 @@ from contract_records import found, settlement
 from postgres_server import start_postgres
 from quadloom.model.link import Discovery
 from quadloom.model.url import fingerprint
-from quadloom.stores.frontier.host_table import RecentFingerprints
 from quadloom.stores.frontier.policy import FrontierPolicy
+from quadloom.stores.frontier.recent_urls import RecentFingerprints
 from quadloom.stores.postgres.frontier_tables import FrontierCounters, PostgresHosts
 from quadloom.stores.shards import shard_of
 

@@ -3,9 +3,10 @@
 Twenty-one bytes per page, sorted by fingerprint, in a mapped file; the crawl has the fingerprints in memory, too. A
 lookup is a binary search. A new ranking is written in parts, since copies of all pages would take 150 bytes each.
 
-If the weight of a page changed by less than a tenth since it was last published, and importance and usefulness by less
-than three tenths, the old values stay: a web that grew by a third changes every page a little, and each published
-change costs a catalog row, an update of the queue and a description.
+If the weight of a page changed by less than three tenths since it was last published, and importance and usefulness by
+less than a factor of two, the old values stay: a web that grew by a third changes every page a little, and each
+published change costs a catalog row, an update of the queue and perhaps a description. With a tenth and three tenths, a
+ranking of 105,000 pages that came after a growth by a quarter moved 39,500 of them.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ import numpy.typing as npt
 
 from quadloom.process.durable import replacing, sync
 
-MOVED = 0.1  # the values of a page are published again if its weight changed by this part
-MOVED_RANK = 0.3  # the same for importance and usefulness, which schedule nothing
+MOVED = 0.3  # the values of a page are published again if its weight changed by this part
+MOVED_RANK = 1.0  # the same for importance and usefulness, which schedule nothing
 _LEAST = 0.01  # differences between values below this one do not count
 _FILE = "standings.npy"
 _MOVED = "moved.npy"
@@ -69,6 +70,17 @@ class PageRank(NamedTuple):
     weight: float
     importance: float = 0.0
     usefulness: float = 0.0
+
+    def has_moved(self, importance: float, usefulness: float) -> bool:
+        """Whether one of both differs so much from these values that it is described again."""
+        return _differ(self.importance, importance, MOVED_RANK) or _differ(self.usefulness, usefulness, MOVED_RANK)
+
+    def has_weight_moved(self, weight: float) -> bool:
+        return _differ(self.weight, weight, MOVED)
+
+
+def _differ(one: float, other: float, part: float) -> bool:
+    return abs(one - other) > part * max(min(one, other), _LEAST)
 
 
 class PageRanks:

@@ -44,8 +44,8 @@ _FIRST = -(1 << 63)
 
 
 class Rescheduler:
-    """Owned by the crawl's own thread. `describe` receives every row that changed; `scope` returns the current rules,
-    None = there are none."""
+    """Owned by the crawl's own thread. `describe` receives the rows whose descriptions changed; `scope` returns the
+    current rules, None = there are none."""
 
     def __init__(
         self,
@@ -101,12 +101,15 @@ class Rescheduler:
             return
         began = time.thread_time()
         rows: list[PageRow] = []
+        described: list[PageRow] = []
         times: list[ScheduledPage] = []
         with self._catalog.transaction():  # one for the slice: each waits for the disk
             while self.pending and time.thread_time() - began < _SLICE:
                 for updated in self._next():
                     row = updated.row
                     rows.append(row)
+                    if updated.describe:
+                        described.append(row)
                     if updated.due is not None:
                         times.append(ScheduledPage(row.fingerprint, row.host, updated.due))
             if rows:
@@ -114,7 +117,7 @@ class Rescheduler:
                 self._frontier.reschedule(times, now)
         if rows:
             self._scheduler.committed()
-            self._describe(rows)
+            self._describe(described)
             self.updated += len(rows)
         spent = time.thread_time() - began
         share = _TIME_SHARE if rows else _UNREAD_SHARE

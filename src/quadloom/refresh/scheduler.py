@@ -40,7 +40,6 @@ from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import Frontier, ScheduledPage, ScopeRules
 
 _CHECKPOINT_SECONDS = 300.0
-_SAME_WEIGHT = 0.01
 _ALSO_CONSIDERED = 64  # because some of the pages due next were read too recently to be read again
 _PATIENCE = 4.0  # how many times longer seeds, subscribed and important pages may be gone before they are dead
 _WITH_CHANGES = frozenset((Outcome.NEW, Outcome.CHANGED))
@@ -48,10 +47,11 @@ _PLANNED_FIRST = READ_OUTCOMES | {Outcome.GONE}  # first visits that the planner
 
 
 class RescheduledPage(NamedTuple):
-    """A page's new row, and the time of its next visit if that changed."""
+    """A page's new row, and the time of its next visit if that changed. `describe`: not only that time has changed."""
 
     row: PageRow
     due: float | None
+    describe: bool = True
 
 
 class _Case(NamedTuple):
@@ -277,20 +277,16 @@ class RefreshScheduler:
         schedule = self._in_scope(row, before)
         if rank is not None:
             plan = schedule.plan
-            if abs(rank.weight - plan.weight) > _SAME_WEIGHT * plan.weight:
-                counted = plan.period and not schedule.parked
-                plan = (
-                    self.planner.reweigh(row.host, plan, rank.weight, schedule.read_at, self._delay).schedule
-                    if counted
-                    else replace(plan, weight=rank.weight)
-                )
-            schedule = replace(schedule, plan=plan, importance=rank.importance, usefulness=rank.usefulness)
-        if schedule == before:
-            return None
-        schedule = replace(schedule, described_rate=schedule.plan.changes_per_second)
-        # After a failure the page waits for a retry, whose time must stay.
-        moved = row.outcome in READ_OUTCOMES and schedule.next_visit != before.next_visit
-        return RescheduledPage(replace(row, schedule=encode(schedule)), schedule.next_visit if moved else None)
+            if rank.has_weight_moved(plan.weight):
+                if plan.period and not schedule.parked:
+                    plan = self.planner.reweigh(row.host, plan, rank.weight, schedule.read_at, self._delay).schedule
+                else:
+                    plan = replace(plan, weight=rank.weight)
+                schedule = replace(schedule, plan=plan)
+            if rank.has_moved(schedule.importance, schedule.usefulness):
+                schedule = replace(schedule, importance=rank.importance, usefulness=rank.usefulness)
+        describe = schedule != replace(before, plan=schedule.plan)
+        return None if schedule == before else _rescheduled(row, before, schedule, describe=describe)
 
     def replan(self, row: PageRow) -> RescheduledPage | None:
         """The same after a change of anything in `plan_basis`, and perhaps of the scope."""
@@ -302,11 +298,7 @@ class RefreshScheduler:
         if not schedule.parked:
             plan = self.planner.replan(row.host, site_of(row.host), schedule.plan, schedule.read_at, self._delay)
             schedule = replace(schedule, plan=plan)
-        if schedule == before:
-            return None
-        schedule = replace(schedule, described_rate=schedule.plan.changes_per_second)
-        moved = schedule.next_visit != before.next_visit
-        return RescheduledPage(replace(row, schedule=encode(schedule)), schedule.next_visit if moved else None)
+        return None if schedule == before else _rescheduled(row, before, schedule, describe=True)
 
     @property
     def plan_basis(self) -> bytes:
@@ -448,3 +440,11 @@ def http_date(text: str) -> float:
         return float(timegm(parts))
     except (ValueError, OverflowError):
         return 0.0
+
+
+def _rescheduled(row: PageRow, before: PageScheduleRow, now: PageScheduleRow, *, describe: bool) -> RescheduledPage:
+    if describe:
+        now = replace(now, described_rate=now.plan.changes_per_second)
+    # After a failure the page waits for a retry, whose time must stay.
+    is_moved = row.outcome in READ_OUTCOMES and now.next_visit != before.next_visit
+    return RescheduledPage(replace(row, schedule=encode(now)), now.next_visit if is_moved else None, describe)

@@ -184,10 +184,45 @@ def test_only_what_moved_is_written_again(crawled: Crawled) -> None:
     crawled.rank()
     crawled.reschedule()
     assert crawled.described == []
+    for page in pages[7:12]:
+        crawled.link(page, pages[0], pages[12])
+    crawled.rank()
+    crawled.reschedule()
+    assert pages[12] in {row.href for row in crawled.described}
+    assert len(crawled.described) < 6
+
+
+def test_a_page_whose_weight_moved_a_little_is_planned_again_but_not_described(crawled: Crawled) -> None:
+    pages = urls(40)
+    crawled.read(*pages)
+    star(crawled, pages)
+    crawled.rank()
+    crawled.reschedule()
+    before = crawled.schedule(pages[8])
+    crawled.described.clear()
     crawled.link(pages[7], pages[0], pages[8])
     crawled.rank()
     crawled.reschedule()
-    assert 1 <= len(crawled.described) < 6
+    after = crawled.schedule(pages[8])
+    assert 1.3 * before.plan.weight < after.plan.weight < 2.0 * before.plan.weight
+    assert crawled.due(pages[8]) == pytest.approx(START + after.plan.period, abs=1.0)
+    assert after.plan.period < before.plan.period
+    assert after.importance == before.importance
+    assert crawled.described == []
+    assert_sums_are_those_of_the_rows(crawled)
+
+
+def test_a_page_whose_row_says_about_the_same_as_the_ranking_is_not_written(crawled: Crawled) -> None:
+    """Every page that was read since the last ranking counts as moved, also if its row has a rank already."""
+    pages = urls(40)
+    crawled.read(*pages)
+    star(crawled, pages)
+    crawled.rank()
+    crawled.reschedule()
+    crawled.rescheduler._moved = np.array([fingerprint(page) for page in pages], dtype=np.int64)
+    updated = crawled.rescheduler.updated
+    crawled.reschedule()
+    assert crawled.rescheduler.updated == updated
 
 
 def test_a_retry_keeps_its_time_but_the_page_its_new_weight(crawled: Crawled) -> None:

@@ -50,9 +50,10 @@ from quadloom.model.outcome import HostPace, Outcome, Settlement
 from quadloom.model.url import fingerprint, host_of
 from quadloom.model.visit import Visit
 from quadloom.stores.frontier import policy as rules
-from quadloom.stores.frontier.host_table import HostState, RecentFingerprints
+from quadloom.stores.frontier.host_table import HostState
 from quadloom.stores.frontier.leasing import INFINITY, LeaseManager
 from quadloom.stores.frontier.policy import FrontierPolicy, UrlState
+from quadloom.stores.frontier.recent_urls import RecentFingerprints
 from quadloom.stores.frontier.tables import (
     FrontierDatabase,
     HeldRefreshes,

@@ -18,14 +18,14 @@ classes in turns (`WeightedRoundRobin`).
 from __future__ import annotations
 
 import heapq
-from bisect import insort
+from bisect import bisect, insort
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import count
 from math import ceil
 from typing import Final
 
-from quadloom.model.link import Discovery, LinkKind
+from quadloom.model.link import LinkKind
 from quadloom.stores.protocols.frontier import Shares, VisitClass
 
 INFINITY = float("inf")
@@ -125,11 +125,22 @@ class HostState:
                     del urls[index]
                     break
 
-    def is_outdated_by(self, place: tuple[int, float, float], fingerprint: int, score: float) -> bool:
-        """Whether a queued URL that was given another score has left its place among the next ones, or comes there."""
-        held = any(url[FINGERPRINT] == fingerprint for urls in (self.buffer, self.important) for url in urls)
-        more_important = bool(self.important) and score > min(url[SCORE] for url in self.important)
-        return held or more_important or self.belongs_in_buffer(place, fingerprint)
+    def rescore(self, place: tuple[int, float, float], fingerprint: int, score: float) -> None:
+        """A queued URL has another score. If it is among the next ones, it moves within them or leaves them. If it
+        comes there, those behind it are read again when it is their turn. The others stay: each that is read again is a
+        block of the table."""
+        held = next((url for url in self.buffer if url[FINGERPRINT] == fingerprint), None)
+        if held is not None:
+            self.buffer.remove(held)
+            _, _, _, _, href, key, depth, _, kind, attempt, etag, modified, known, via, anchor = held
+            about = (href, key, depth, score, kind, attempt, etag, modified, known, via, anchor)
+            moved = (*place, fingerprint, *about)
+            if self.complete or (self.buffer and moved < self.buffer[-1]):
+                insort(self.buffer, moved)
+        elif not self.complete and self.belongs_in_buffer(place, fingerprint):
+            del self.buffer[bisect(self.buffer, (*place, fingerprint), key=lambda url: url[:4]) :]
+        if any(url[FINGERPRINT] == fingerprint or url[SCORE] < score for url in self.important):
+            self.important = []
 
     def clear_buffer(self) -> None:
         """What is queued may have changed: read it again when it is the host's turn."""
@@ -400,49 +411,3 @@ class RefreshHosts:
     def forget(self) -> None:
         """Which hosts belong to this process has changed."""
         self._heap, self._ids, self._is_read = [], set(), False
-
-
-class RecentFingerprints:
-    """Fingerprints found lately, with the best priority and depth seen: nine of ten offered links end here.
-
-    Two generations instead of a linked list: a look-up is one dictionary access, and when the young generation is full
-    it becomes the old one, so that at least `size / 2` of the newest stay. About 80 bytes an entry: all entries of
-    the same priority and depth share one number.
-    """
-
-    def __init__(self, size: int = 500_000) -> None:
-        self._half = max(1, size // 2)
-        self._young: dict[int, int] = {}
-        self._old: dict[int, int] = {}
-        self._numbers: dict[int, int] = {}
-
-    def unknown(self, offered: Iterable[Discovery]) -> list[Discovery]:
-        """Those that are not known with a priority and a depth at least as good; only these need writing."""
-        young, old = self._young, self._old
-        rest: list[Discovery] = []
-        for found in offered:
-            key = found.fingerprint
-            best = young.get(key)
-            if best is None:
-                best = old.get(key)
-                if best is None:
-                    rest.append(found)
-                    continue
-                self._put(key, best)
-                young, old = self._young, self._old
-            if found.priority < best >> 16 or found.depth < best & 0xFFFF:
-                rest.append(found)
-        return rest
-
-    def learn(self, fingerprint: int, priority: int, depth: int) -> None:
-        best = priority << 16 | min(depth, 0xFFFF)
-        self._put(fingerprint, self._numbers.setdefault(best, best))
-
-    def _put(self, fingerprint: int, best: int) -> None:
-        if len(self._young) >= self._half:
-            self._old, self._young = self._young, {}
-        self._young[fingerprint] = best
-
-    def clear(self) -> None:
-        self._young.clear()
-        self._old.clear()

@@ -350,9 +350,7 @@ class LeaseManager:
         host = self.hosts.loaded.get(row.host_id)
         if host is not None:
             place = rank(self._policy.order, row.priority, row.depth, row.score, row.due)
-            if host.is_outdated_by(place, row.fingerprint, row.score):
-                host.clear_buffer()
-                self.hosts.place(host)
+            host.rescore(place, row.fingerprint, row.score)
 
     def unpark_within_budget(self) -> None:
         """For an opening: settings may allow more than when URLs over budget were parked."""

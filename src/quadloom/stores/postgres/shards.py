@@ -14,8 +14,9 @@ import msgspec
 from quadloom.errors import StoreError, WarehouseLocked
 from quadloom.model.link import Discovery
 from quadloom.model.wire import decode, encode
-from quadloom.stores.frontier.host_table import HostState, RecentFingerprints
+from quadloom.stores.frontier.host_table import HostState
 from quadloom.stores.frontier.leasing import INFINITY, LeaseManager
+from quadloom.stores.frontier.recent_urls import RecentFingerprints
 from quadloom.stores.postgres.arrays import columns
 from quadloom.stores.postgres.catalog import PostgresCatalog
 from quadloom.stores.postgres.database import PostgresDatabase

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
 from pathlib import Path
 
 import pytest
 
 from quadloom.cli.main import run
-from quadloom.errors import UsageError
+from quadloom.errors import SyntaxInvalid, UsageError
 from quadloom.phases.transform import transform
 from quadloom.settings import Settings, TransformSettings
-from quadloom.syntaxes.jsonld.loader import ContextFolder, with_folder
+from quadloom.syntaxes.jsonld.loader import ContextFolder, ContextLoader, with_folder
 
 URL = "https://vocab.example/ns/weaving"
 CONTEXT = {"@context": {"title": "http://vocab.example/#title"}}
@@ -95,3 +97,34 @@ def test_the_command_adds_lists_and_removes(tmp_path: Path, capsys: pytest.Captu
     assert run(["contexts", "remove", URL, *options]) == 4
     config.write_text("")
     assert run(["contexts", "list", *options]) == 2
+
+
+def test_a_remembered_failure_holds_no_page() -> None:
+    """A site names a dead server on each of its pages. An exception that is raised again holds the frames of every page
+    that it went through, with all that the page consists of."""
+    asked: list[str] = []
+    said: list[tuple[str, str]] = []
+
+    def dead(url: str) -> bytes:
+        asked.append(url)
+        raise OSError("no such host")
+
+    loader = ContextLoader(dead)
+
+    class Page:
+        pass
+
+    def read() -> weakref.ref[Page]:
+        page = Page()
+        try:
+            loader.load("https://dead.example/context")
+        except SyntaxInvalid as error:
+            said.append((error.code, error.message))
+        return weakref.ref(page)
+
+    pages = [read() for _ in range(3)]
+    gc.collect()
+    assert [page() for page in pages] == [None] * 3
+    assert len(asked) == 1
+    code = "loading remote context failed"
+    assert said == [(code, f"{code}: https://dead.example/context: no such host")] * 3

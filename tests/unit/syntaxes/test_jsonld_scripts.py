@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import weakref
+
 import pytest
 
+from quadloom.errors import SyntaxInvalid
 from quadloom.model.finding import Finding
 from quadloom.syntaxes.jsonld.extraction import write
+from quadloom.syntaxes.jsonld.json import repaired_script
 from quadloom.syntaxes.jsonld.loader import ContextLoader
 from quadloom.syntaxes.sink import Sink
 
@@ -101,3 +107,24 @@ def test_what_says_nothing_or_is_ill_formed_is_reported() -> None:
 
 def test_deep_nesting_is_a_finding() -> None:
     assert "deeper" in statements_of('{"a":' * 5000 + "1" + "}" * 5000)[1][0].message
+
+
+@pytest.mark.parametrize("text", ['<!-- {"@id": "a"} -->', '{"@id": '])
+def test_a_script_that_is_not_json_does_not_keep_its_page_in_memory(text: str) -> None:
+    """Workers collect cycles after thousands of pages: an exception in a variable of the frame that it went through is
+    such a cycle, and holds all callers with their documents."""
+
+    class Page:
+        pass
+
+    def read() -> weakref.ref[Page]:
+        page = Page()
+        with contextlib.suppress(SyntaxInvalid):
+            repaired_script(text)
+        return weakref.ref(page)
+
+    gc.disable()
+    try:
+        assert read()() is None
+    finally:
+        gc.enable()

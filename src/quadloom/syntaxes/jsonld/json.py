@@ -218,7 +218,8 @@ def repaired_script(text: str) -> RepairedScript:
     except SyntaxInvalid as error:
         if error.code == "nesting":
             raise
-        first = error
+        # Not the exception: in a variable of this frame it would be a cycle, which holds all callers with their pages.
+        message, code, line, column = error.message, error.code, error.line, error.column
     for name, beginning, ending in _WRAPPERS:
         begun, ended = beginning.match(text), ending.match(text[::-1])
         if begun is not None and ended is not None and begun.end() + ended.end() <= len(text):
@@ -233,7 +234,7 @@ def repaired_script(text: str) -> RepairedScript:
         text = escaped
         repairs.append("control-characters")
     if set(repairs) <= {"bom"}:
-        raise first
+        raise SyntaxInvalid(message, code=code, line=line, column=column)
     return RepairedScript(read_script(text), tuple(repairs))
 
 

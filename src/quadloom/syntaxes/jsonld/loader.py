@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -40,6 +40,13 @@ class LoadedDocument(msgspec.Struct, frozen=True):
     links: tuple[str, ...] = ()
 
 
+class _LoadFailure(NamedTuple):
+    """Why a context could not be loaded. Not the exception, which holds the frames of every page it goes through."""
+
+    message: str
+    code: str
+
+
 Fetch: TypeAlias = Callable[[str], bytes | LoadedDocument]
 
 
@@ -57,7 +64,7 @@ class ContextLoader:
         self._fetch = fetch
         self._loads = loads
         self._max_bytes = max_bytes
-        self._cache = LruCache[str, RemoteContext | SyntaxInvalid](cached)
+        self._cache = LruCache[str, RemoteContext | _LoadFailure](cached)
         self._spent = 0
 
     def start(self) -> None:
@@ -72,13 +79,13 @@ class ContextLoader:
         if answer is None:
             answer = self._attempt(url)
             self._cache.put(url, answer)
-        if isinstance(answer, SyntaxInvalid):
-            raise answer
+        if isinstance(answer, _LoadFailure):
+            raise SyntaxInvalid(answer.message, code=answer.code)
         return answer
 
-    def _attempt(self, url: str) -> RemoteContext | SyntaxInvalid:
+    def _attempt(self, url: str) -> RemoteContext | _LoadFailure:
         if self._fetch is None:
-            return invalid("loading remote context failed", f"{url} is not a bundled context")
+            raise invalid("loading remote context failed", f"{url} is not a bundled context")
         if self._spent >= self._loads:
             raise invalid("loading remote context failed", f"more than {self._loads} contexts")
         self._spent += 1
@@ -87,7 +94,7 @@ class ContextLoader:
             context = self._context_of(loaded)
             return RemoteContext(url=loaded.url, local=lambda: context)
         except SyntaxInvalid as error:
-            return error
+            return _LoadFailure(error.message, error.code)
 
     def _context_of(self, loaded: LoadedDocument) -> jsonld_json.Json:
         if len(loaded.body) > self._max_bytes:

@@ -36,7 +36,7 @@ from quadloom.stores.stores import INDEXES, Places, Stores, places_of
 
 _BATCH = 2000  # pages; each batch is a commit of both indexes, and large ones cost less for each page
 _BATCH_BYTES = 64 << 20
-_NEVER = 1e9  # seconds
+_NEVER = 365 * 86400.0  # seconds
 _LINKS = 20_000  # queued in one transaction
 _NAMED = 1000  # unreadable records that a report names; all are counted
 

@@ -18,6 +18,7 @@ import pytest
 import zstandard
 from fetch_server import Seen, Server, endless, reply
 
+from quadloom.fetching.dns import DnsLookup
 from quadloom.fetching.http.transport import CurlTransport
 from quadloom.fetching.transport import FetchRequest, Result
 from quadloom.model.page import Failure, Page
@@ -231,7 +232,7 @@ def test_a_closed_port_and_a_port_that_never_accepts() -> None:
 
 
 @pytest.fixture
-def stalled() -> Iterator[Callable[[str], list[str]]]:
+def stalled() -> Iterator[DnsLookup]:
     """A resolver that is silent until the test is over."""
     over = threading.Event()
 
@@ -243,7 +244,7 @@ def stalled() -> Iterator[Callable[[str], list[str]]]:
     over.set()
 
 
-def test_a_stalled_name_holds_up_nobody_else(stalled: Callable[[str], list[str]]) -> None:
+def test_a_stalled_name_holds_up_nobody_else(stalled: DnsLookup) -> None:
     client = CurlTransport(settings(), lookup=stalled)
     results: list[Result] = []
     with Server(lambda seen: reply(b"ok")) as server:
@@ -257,7 +258,7 @@ def test_a_stalled_name_holds_up_nobody_else(stalled: Callable[[str], list[str]]
     client.close()
 
 
-def test_stalled_names_end_together(stalled: Callable[[str], list[str]]) -> None:
+def test_stalled_names_end_together(stalled: DnsLookup) -> None:
     client = CurlTransport(settings(msgspec.structs.replace(LIMITS, dns_seconds=0.5)), lookup=stalled)
     results: list[Result] = []
     for number in range(30):

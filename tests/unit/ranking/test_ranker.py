@@ -174,7 +174,7 @@ def test_all_rankings_of_a_growing_web_stay_within_their_share(tmp_path: Path, m
 
         def close(self) -> None: ...
 
-    monkeypatch.setattr(ranker.time, "process_time", lambda: spent[0])
+    monkeypatch.setattr("quadloom.ranking.ranker.time.process_time", lambda: spent[0])
     ranking = PageRanker(tmp_path, FreshnessSettings(), lambda: (), lambda: (), runner=Priced())
     ranking.recompute(NOW)  # the first comes by the clock
     for number in range(600):

@@ -134,10 +134,10 @@ def test_a_filter_that_nothing_passes_is_named() -> None:
 
 def test_a_misspelt_type_is_one_word_and_the_nearest_is_named() -> None:
     index = index_of(TextDocument(id="http://a.example/", title="Opera", types=("http://schema.org/Book",)))
-    assert why_nothing(index, search_request("opera", types=["Bok"])) == [
+    assert why_nothing(index, search_request("opera", type=["Bok"])) == [
         "no page has the type Bok; did you mean schema:Book?"
     ]
-    assert why_nothing(index, search_request("opera", types=["schema:Zebra"])) == ["no page has the type Zebra"]
+    assert why_nothing(index, search_request("opera", type=["schema:Zebra"])) == ["no page has the type Zebra"]
 
 
 def test_things_have_the_words_in_their_texts() -> None:

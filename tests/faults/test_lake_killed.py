@@ -1,4 +1,4 @@
-"""kill -9 of `lake sync`, while it fills a lake, replaces what changed and merges small files, and of `importance`: a
+"""kill -9 of `lake sync`, while it fills a lake, replaces what changed and merges small files: a
 question is answered after each kill, and the next run has everything."""
 
 from __future__ import annotations

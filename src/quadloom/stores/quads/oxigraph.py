@@ -56,7 +56,8 @@ if TYPE_CHECKING:
 _LOG_QUADS = 16_000  # some 11 MB
 _READ_QUADS = 100_000
 _REOPEN_SECONDS = 30.0  # for calls of other threads to end
-_PIECE = 32 << 20  # bytes loaded at once: they take four times as much memory for a moment
+_PIECE = 32 << 20  # bytes loaded at once
+_LOAD_FACTOR = 6  # so many times as much memory they take for a moment
 _SMALL_PIECE = 8 << 20
 _SMALL_STORE = 256 << 20  # bytes on disk
 _SMALL_OWNER = 300 << 20  # bytes in RAM that the owner of a small store should not exceed
@@ -161,7 +162,7 @@ class OxigraphQuads:
         pieces are smaller only in a small store, and only if this process is near its limit."""
         if sum(file.stat().st_size for file in self._path.glob("*.sst")) > _SMALL_STORE:
             return _PIECE
-        room = (_SMALL_OWNER - resident_bytes(os.getpid())) // 4
+        room = (_SMALL_OWNER - resident_bytes(os.getpid())) // _LOAD_FACTOR
         return min(max(room, _SMALL_PIECE), _PIECE)
 
     def describe(self, graph: str, descriptions: Sequence[tuple[str, bytes]]) -> None:

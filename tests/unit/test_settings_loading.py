@@ -185,12 +185,6 @@ def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
     assert loading(tmp_path, "\ufeff[crawl]\nbatch = 7\n").settings.crawl.batch == 7
 
 
-def test_seconds_end_with_what_clocks_can_count(tmp_path: Path) -> None:
-    for value in ("inf", "1e308", "9223372036854775807"):
-        with pytest.raises(SettingsError, match=r"limits\.query_seconds: .* <= 315360000"):
-            loading(tmp_path, f"[limits]\nquery_seconds = {value}\n")
-
-
 @pytest.mark.parametrize("line", ['[stores]\ndirectories = ["a", "\\u0000"]', '[index]\nsynonyms = "\\u0000"'])
 def test_a_null_character_is_refused_with_its_place(tmp_path: Path, line: str) -> None:
     with pytest.raises(SettingsError, match=r"(stores\.directories|index\.synonyms): it has a null character \(.*toml"):

@@ -9,8 +9,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-MOST_SECONDS = 10 * 365 * 86400.0  # ten years: beyond every use, and within the clocks of the system
-Seconds = Annotated[float, Meta(le=MOST_SECONDS)]
+Seconds = float
 Bytes = int
 Length = Annotated[str, Meta(pattern=r"^\s*(forever|\d+(\.\d+)?[smhdw]?)\s*$")]
 """A length of time, read by `quadloom.settings.lengths`."""

@@ -189,3 +189,11 @@ def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
 def test_a_null_character_is_refused_with_its_place(tmp_path: Path, line: str) -> None:
     with pytest.raises(SettingsError, match=r"(stores\.directories|index\.synonyms): it has a null character \(.*toml"):
         loading(tmp_path, line)
+
+
+@pytest.mark.parametrize("value", ["inf", "1e308", "9223372036854775807"])
+@pytest.mark.parametrize("name", ["limits.query_seconds", "crawl.batch_seconds", "subscriptions.webhook_seconds"])
+def test_more_seconds_than_clocks_count_are_refused(tmp_path: Path, name: str, value: str) -> None:
+    section, key = name.split(".")
+    with pytest.raises(SettingsError, match=rf"{name}: .* is more than ten years \(.*toml"):
+        loading(tmp_path, f"[{section}]\n{key} = {value}")

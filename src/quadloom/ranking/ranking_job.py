@@ -45,7 +45,7 @@ from quadloom.settings import FreshnessSettings
 _VECTORS = "vectors.npy"
 _LINK_BYTES = 9  # of a link in memory: its target, its weight, and its word in a slice
 # Of a fixpoint, in L1, so it is the mean error of a page relative to the mean page. Values are published again when
-# they have moved by three tenths. 1e-6 takes half as many passes again, 39 instead of 25 for 105,000 pages.
+# they have moved by a tenth. 1e-6 takes half as many passes again, 39 instead of 25 for 105,000 pages.
 _TOLERANCE = 1e-4
 
 

@@ -27,6 +27,7 @@ from quadloom.settings.tree import Settings, without_password
 
 PREFIX = "QUADLOOM_"
 _SHOWN = 200  # characters of a bad value
+_MOST_SECONDS = 10 * 365 * 86400.0
 
 _SHARDED_COMMIT_SECONDS, _SHARDED_COMMIT_PAGES = 30.0, 20_000  # of text, if it has an index for each shard
 _FIXED_WHEN_OPENED = frozenset(("max_pages_per_host", "order"))  # keys of [crawl] that the frontier is opened with
@@ -82,7 +83,7 @@ def load(
     for dotted, value in (overrides or {}).items():
         _check_known(dotted, "flag")
         _put(tree, origins, dotted, value, "flag")
-    _check_texts(tree, "", origins)
+    _check_values(tree, "", origins)
     try:
         settings = msgspec.convert(tree, Settings)
     except msgspec.ValidationError as error:
@@ -243,11 +244,14 @@ def _check_tree(tree: Tree, origin: str) -> None:
             _check_known(section, origin)
 
 
-def _check_texts(value: Value, name: str, origins: Mapping[str, str]) -> None:
-    """No path, address or name has a null character, and the system refuses each at another place."""
+def _check_values(value: Value, name: str, origins: Mapping[str, str]) -> None:
+    """What the system would refuse later, each at another place: null characters in texts, and more seconds than its
+    clocks count. Only of what people write: the product itself sets some waits to infinity."""
+    origin = f" ({origins[name]})" if name in origins else ""
     if isinstance(value, str) and "\0" in value:
-        origin = f" ({origins[name]})" if name in origins else ""
         raise SettingsError(f"bad value for {name}: it has a null character{origin}", hint="remove it")
+    if name.endswith("seconds") and isinstance(value, int | float) and value > _MOST_SECONDS:
+        raise SettingsError(f"bad value for {name}: {value:g} seconds is more than ten years{origin}", hint="lower it")
     inner = (
         value.items()
         if isinstance(value, dict)
@@ -256,7 +260,7 @@ def _check_texts(value: Value, name: str, origins: Mapping[str, str]) -> None:
         else ()
     )
     for key, item in inner:
-        _check_texts(item, key if isinstance(value, list) or not name else f"{name}.{key}", origins)
+        _check_values(item, key if isinstance(value, list) or not name else f"{name}.{key}", origins)
 
 
 @cache

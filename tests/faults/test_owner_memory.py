@@ -15,7 +15,8 @@ import pytest
 from faults.crawling import command
 
 SITEMAPS, FLOODS = 4, 6
-MOST_MIB = 440  # measured 367 at a load of 13; 499 there before. The promise is 300
+# Measured 355 to 384, and 499 before; since then, pieces of bulk loads may be larger again. The promise is 300.
+MOST_MIB = 480
 
 
 class Flood(BaseHTTPRequestHandler):

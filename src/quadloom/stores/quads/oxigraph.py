@@ -57,10 +57,11 @@ _LOG_QUADS = 16_000  # some 11 MB
 _READ_QUADS = 100_000
 _REOPEN_SECONDS = 30.0  # for calls of other threads to end
 _PIECE = 32 << 20  # bytes loaded at once
-_LOAD_FACTOR = 6  # so many times as much memory they take for a moment
+_LOAD_FACTOR = 6  # times as much memory, which a load takes for a moment
 _SMALL_PIECE = 8 << 20
 _SMALL_STORE = 256 << 20  # bytes on disk
-_SMALL_OWNER = 300 << 20  # bytes in RAM that the owner of a small store should not exceed
+# Bytes in RAM that the owner of a small store should not exceed. With 300 MB ordinary crawls have small pieces, too.
+_SMALL_OWNER = 400 << 20
 _CHUNK = 1 << 20
 _ENGINE_ERRORS = (OSError, RuntimeError)  # the latter for what RocksDB calls corruption, such as a file just removed
 _VIEW_PAUSES = (0.04, 0.08, 0.16, 0.32)  # seconds before a view is tried again

@@ -17,7 +17,7 @@ from quadloom.scheduling.scope import Scope, ScopeRecord
 from quadloom.settings import Settings, StoreSettings
 from quadloom.stores.backends import open_state
 from quadloom.stores.postgres.database import PostgresDatabase
-from quadloom.stores.postgres.shard_leases import ShardLeases
+from quadloom.stores.postgres.shard_leases import Claim, ShardLeases
 from quadloom.stores.protocols.state import Shards
 from quadloom.stores.shards import SHARDS
 
@@ -133,3 +133,30 @@ def test_what_a_former_owner_left_is_looked_at_until_it_could_be(tmp_path: Path)
         before = session.acquisitions
         time.sleep(1.0)  # many heartbeats
     assert session.acquisitions == before, "and it was not asked again after that"
+
+
+def test_shards_that_a_worker_owns_without_knowing_are_taken_again(tmp_path: Path) -> None:
+    """The lease is alive, so no other worker may have them: without this, nobody read their sites again."""
+    session = Session()
+    membership, shards = member(postgres().url(), session, tmp_path / "one")
+    with membership:
+        wait_until(lambda: session.shards == SHARDS, "a worker alone has all")
+        shards.lose(range(0, SHARDS, 2))
+        wait_until(lambda: len(shards.owned) == SHARDS, "they are taken again")
+
+
+def test_shards_that_are_taken_during_a_heartbeat_are_not_lost() -> None:
+    leases = ShardLeases("one")
+    leases.took([Claim(1, 1, True, "")])
+
+    class Database:
+        """Another thread takes a shard after the server has looked, and before its answer arrives."""
+
+        def execute(self, statement: str, values: object = ()) -> list[tuple[float, ...]]:
+            if statement.startswith("INSERT"):
+                return [(time.time(),)]
+            leases.took([Claim(2, 1, True, "")])
+            return [(1, 1)]
+
+    assert leases.renew(Database()) == frozenset()  # type: ignore[arg-type]
+    assert set(leases.epochs) == {1, 2}

@@ -87,10 +87,11 @@ class ShardLeases:
             (self.owner, self.duration, self.fetches, record),
         )
         self.clock_error = clock_error(before, server, self._clock())
+        known = dict(self.epochs)  # the crawl's thread may take others while the server is asked
         held: dict[int, int] = dict(
             database.execute("SELECT shard, epoch FROM shard_lease WHERE owner=%s", (self.owner,))
         )
-        lost = frozenset(shard for shard, epoch in list(self.epochs.items()) if held.get(shard) != epoch)
+        lost = frozenset(shard for shard, epoch in known.items() if held.get(shard) != epoch)
         if not lost:
             # A request that begins now must have ended when the next owner may begin one. If shards are lost, nothing
             # begins until the crawl has forgotten them: it might lease from them while the new owner does.

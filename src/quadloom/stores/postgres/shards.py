@@ -110,7 +110,9 @@ class PostgresShards:
             "USING (shard) LEFT JOIN worker o ON o.name = l.owner AND o.until > clock_timestamp() "
             "LEFT JOIN worker w ON w.name = l.wanted_by AND w.until > clock_timestamp() ORDER BY l.shard"
         )
-        loads = [ShardLoad(*row) for row in rows]
+        # A shard that this worker owns without knowing is free for it: otherwise nobody would read its sites.
+        unknown = {row[0] for row in rows if row[1] == self.owner and row[0] not in self.leases.epochs}
+        loads = [ShardLoad(row[0], "", *row[2:]) if row[0] in unknown else ShardLoad(*row) for row in rows]
         changed: list[tuple[int, float]] = []
         for place, load in enumerate(loads):
             if load.shard not in self.leases.epochs or load.shard in self.leases.draining:

@@ -17,7 +17,7 @@ from quadloom.model.visit import Visit
 from quadloom.stores.frontier.host_table import QueuedUrl
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.frontier.recent_urls import RecentFingerprints
-from quadloom.stores.protocols.frontier import FIRST_PLACE, Place
+from quadloom.stores.protocols.frontier import FIRST_PLACE, Place, ScheduledPage
 from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.frontier import SqliteFrontier
 from quadloom.stores.sqlite.schema import SCHEMA
@@ -171,3 +171,49 @@ def test_new_scores_read_few_urls_again(tmp_path: Path, monkeypatch: pytest.Monk
         frontier.rescore(FIRST_PLACE, 300, lambda unread: [0.1 if key in held else None for key, _ in unread])
         frontier.settle([settled(visit)], 0.0)
     assert len(reads) <= 3, "the first 64 of the queue, and the next when they were handed out"
+
+
+def test_a_new_time_for_a_known_page_leaves_the_next_urls_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a ranking thousands of pages get other times for their next visit. None of them is in its host's queue."""
+    database = SqliteDatabase.open(tmp_path / "quadloom.db", SCHEMA)
+    frontier = SqliteFrontier(database, FrontierPolicy(delay=0.0, ip_delay=0.0), now=0.0)
+    frontier.add([found(f"http://a.example/{page}") for page in range(300)], 0.0)
+    reads: list[int] = []
+    queue = frontier._leasing._queue
+    front = queue.front
+
+    def counted(host_id: int, limit: int, priorities: Sequence[int] = ()) -> list[QueuedUrl]:
+        reads.append(host_id)
+        return front(host_id, limit, priorities)
+
+    monkeypatch.setattr(queue, "front", counted)
+    read: list[ScheduledPage] = []
+    for step in range(60):
+        (visit,) = frontier.lease(1, 0.0)
+        frontier.settle([settled(visit)], 0.0)
+        read.append(ScheduledPage(visit.fingerprint, visit.host, 1000.0 + step))
+        frontier.reschedule(read, 0.0)
+    assert len(reads) <= 2, "the first 64 of the queue, once"
+    assert frontier.next_due(0.0) == 0.0
+    assert [page.due for page in frontier.soonest(2)] == []  # their host has unread URLs
+
+
+def test_the_most_important_urls_of_a_long_queue_cost_what_those_of_a_short_one_cost(tmp_path: Path) -> None:
+    """Judged by the steps of SQLite's machine. Thousands of URLs have the same score before the first ranking."""
+
+    def steps(urls: int, name: str) -> int:
+        database = SqliteDatabase.open(tmp_path / name, SCHEMA)
+        frontier = SqliteFrontier(database, FrontierPolicy(delay=0.0, ip_delay=0.0, guided_share=0.5), now=0.0)
+        frontier.guide(0.5)
+        frontier.add([found(f"http://a.example/{page}", depth=page % 5) for page in range(urls)], 0.0)
+        queue, taken = frontier._leasing._queue, [0]
+        (host_id,) = frontier._host_ids({"a.example"}).values()
+        database._connection.set_progress_handler(lambda: taken.__setitem__(0, taken[0] + 1), 10)
+        assert len(queue.most_important(host_id, 3, 8)) == 8
+        database._connection.set_progress_handler(None, 0)
+        database.close()
+        return taken[0]
+
+    assert steps(5_000, "long.db") <= 2 * steps(50, "short.db")

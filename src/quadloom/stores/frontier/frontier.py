@@ -399,7 +399,8 @@ class TableFrontier:
     def _move(self, batch: UrlBatch, before: UrlRow, after: UrlRow) -> None:
         batch.move(before, after)
         self._url_records.update([after])
-        self._leasing.empty_buffer(after.host_id)
+        if UrlState.QUEUED in (before.state, after.state):  # else the host's queue is what it was
+            self._leasing.empty_buffer(after.host_id)
 
     def explain(self, key: str, now: float) -> Explanation | None:
         name, url = host_of(key), fingerprint(key)

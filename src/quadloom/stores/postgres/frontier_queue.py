@@ -100,8 +100,10 @@ class PostgresQueue:
         with self._database.unhurried():
             self._database.write("SELECT pg_advisory_xact_lock(%s)", (_INDEXING,))  # another worker may be doing it
             self._database.write(
-                f"CREATE INDEX IF NOT EXISTS queue_importance ON queue(host_id, priority, second) WHERE {GUIDED}"
+                "CREATE INDEX IF NOT EXISTS queue_by_importance ON queue(host_id, priority, second, fingerprint) "
+                f"WHERE {GUIDED}"
             )
+            self._database.write("DROP INDEX IF EXISTS queue_importance")  # of version 0.2
 
     def most_important(self, host_id: int, priority: int, limit: int) -> list[QueuedUrl]:
         return self._database.execute(

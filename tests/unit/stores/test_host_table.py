@@ -120,8 +120,8 @@ def test_recent_fingerprints_forget_the_oldest_only() -> None:
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5])
-def test_new_scores_change_the_order_and_leave_the_rest_in_memory(tmp_path: Path, share: float) -> None:
-    """The next URLs of a host are in memory. After new scores they are in the order of the table."""
+def test_new_places_change_the_order_and_leave_the_rest_in_memory(tmp_path: Path, share: float) -> None:
+    """The next URLs of a host are in memory. After new scores and shorter ways they are in the order of the table."""
     chosen = random.Random(7)
     database = SqliteDatabase.open(tmp_path / "quadloom.db", SCHEMA)
     frontier = SqliteFrontier(database, FrontierPolicy(delay=0.0, ip_delay=0.0, guided_share=share), now=0.0)
@@ -139,6 +139,10 @@ def test_new_scores_change_the_order_and_leave_the_rest_in_memory(tmp_path: Path
         place: Place | None = FIRST_PLACE
         while place is not None:
             place = frontier.rescore(place, 50, scored)
+        nearer = chosen.sample(range(300), chosen.choice((0, 1, 5)))
+        frontier.add(
+            [found(f"http://a.example/{page}", chosen.randint(0, 2), chosen.choice((2, 3, 3))) for page in nearer], 0.0
+        )
         (host,) = frontier._leasing.hosts.loaded.values()
         stored = frontier._leasing._queue.front(host.id, len(host.buffer))
         assert [url[:8] for url in host.buffer] == [url[:8] for url in stored]
@@ -147,7 +151,7 @@ def test_new_scores_change_the_order_and_leave_the_rest_in_memory(tmp_path: Path
             assert [url[3] for url in host.important] == [url[3] for url in best]
 
 
-def test_new_scores_read_few_urls_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_places_read_few_urls_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each URL that is read again is a block of the table: 64 of them for every new score were a sixth of the CPU time
     of a crawl's thread."""
     database = SqliteDatabase.open(tmp_path / "quadloom.db", SCHEMA)
@@ -167,9 +171,10 @@ def test_new_scores_read_few_urls_again(tmp_path: Path, monkeypatch: pytest.Monk
     for step in range(60):
         (visit,) = frontier.lease(1, 0.0)
         (host,) = frontier._leasing.hosts.loaded.values()
-        held.add(host.buffer[step % len(host.buffer)][3])
+        held.update(url[3] for url in host.buffer[step % 30 : step % 30 + 1])
         frontier.rescore(FIRST_PLACE, 300, lambda unread: [0.1 if key in held else None for key, _ in unread])
         frontier.settle([settled(visit)], 0.0)
+        frontier.add([found(url[4], depth=0) for url in host.buffer[-2:-1]], 0.0)  # a shorter way to one of them
     assert len(reads) <= 3, "the first 64 of the queue, and the next when they were handed out"
 
 

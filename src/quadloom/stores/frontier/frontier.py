@@ -391,7 +391,7 @@ class TableFrontier:
                 batch = UrlBatch(self._queue)
                 for before, now in moved:
                     batch.move(before, now)
-                    self._leasing.rescored(now)
+                    self._leasing.moved(now)
                 self._url_records.update_scores([now for _, now in moved])
                 batch.write()
         return rows[-1].host_id, rows[-1].fingerprint
@@ -399,7 +399,9 @@ class TableFrontier:
     def _move(self, batch: UrlBatch, before: UrlRow, after: UrlRow) -> None:
         batch.move(before, after)
         self._url_records.update([after])
-        if UrlState.QUEUED in (before.state, after.state):  # else the host's queue is what it was
+        if before.state == after.state == UrlState.QUEUED:
+            self._leasing.moved(after)
+        elif UrlState.QUEUED in (before.state, after.state):  # else the host's queue is what it was
             self._leasing.empty_buffer(after.host_id)
 
     def explain(self, key: str, now: float) -> Explanation | None:

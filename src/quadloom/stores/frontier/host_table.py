@@ -125,14 +125,14 @@ class HostState:
                     del urls[index]
                     break
 
-    def rescore(self, place: tuple[int, float, float], fingerprint: int, score: float) -> None:
-        """A queued URL has another score. If it is among the next ones, it moves within them or leaves them. If it
+    def move(self, place: tuple[int, float, float], fingerprint: int, depth: int, score: float) -> None:
+        """A queued URL has another place. If it is among the next ones, it moves within them or leaves them. If it
         comes there, those behind it are read again when it is their turn. The others stay: each that is read again is a
         block of the table."""
         held = next((url for url in self.buffer if url[FINGERPRINT] == fingerprint), None)
         if held is not None:
             self.buffer.remove(held)
-            _, _, _, _, href, key, depth, _, kind, attempt, etag, modified, known, via, anchor = held
+            _, _, _, _, href, key, _, _, kind, attempt, etag, modified, known, via, anchor = held
             about = (href, key, depth, score, kind, attempt, etag, modified, known, via, anchor)
             moved = (*place, fingerprint, *about)
             if self.complete or (self.buffer and moved < self.buffer[-1]):

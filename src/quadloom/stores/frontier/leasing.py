@@ -345,12 +345,12 @@ class LeaseManager:
             host.clear_buffer()
             self.hosts.place(host)
 
-    def rescored(self, row: UrlRow) -> None:
-        """A queued URL has another score. Most are far behind the next ones of their host, which then stay."""
+    def moved(self, row: UrlRow) -> None:
+        """A queued URL has another place. Most are far behind the next ones of their host, which then stay."""
         host = self.hosts.loaded.get(row.host_id)
         if host is not None:
             place = rank(self._policy.order, row.priority, row.depth, row.score, row.due)
-            host.rescore(place, row.fingerprint, row.score)
+            host.move(place, row.fingerprint, row.depth, row.score)
 
     def unpark_within_budget(self) -> None:
         """For an opening: settings may allow more than when URLs over budget were parked."""

@@ -89,10 +89,10 @@ class IndexSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     only_data: Annotated[bool, doc("archive and index only pages that carry structured data")] = False
     text: Annotated[bool, doc("keep a full-text index")] = True
     text_commit_pages: Annotated[
-        int, doc("commit quads and text after this many pages; in a large store up to six times as many"), FROM_1
+        int, doc("commit quads and text after this many pages; in a large store after more, by its size"), FROM_1
     ] = 2000
     text_commit_seconds: Annotated[
-        Seconds, doc("… or after this many seconds; in a large store up to six times as many"), FROM_0
+        Seconds, doc("… or after this many seconds; in a large store up to twelve times as many"), FROM_0
     ] = 5.0
     schedule: Annotated[
         bool,

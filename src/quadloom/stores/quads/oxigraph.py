@@ -59,7 +59,9 @@ _REOPEN_SECONDS = 30.0  # for calls of other threads to end
 _PIECE = 32 << 20  # bytes loaded at once
 _LOAD_FACTOR = 6  # times as much memory, which a load takes for a moment
 _SMALL_PIECE = 8 << 20
+_LARGE_PIECE = 48 << 20
 _SMALL_STORE = 256 << 20  # bytes on disk
+_LARGE_STORE = 1 << 30
 # Bytes in RAM that the owner of a small store should not exceed. With 300 MB ordinary crawls have small pieces, too.
 _SMALL_OWNER = 400 << 20
 _CHUNK = 1 << 20
@@ -161,8 +163,9 @@ class OxigraphQuads:
     def _piece_bytes(self) -> int:
         """Bytes to load at once. Each piece makes files, and merging them costs the more the larger the store is. So
         pieces are smaller only in a small store, and only if this process is near its limit."""
-        if sum(file.stat().st_size for file in self._path.glob("*.sst")) > _SMALL_STORE:
-            return _PIECE
+        stored = sum(file.stat().st_size for file in self._path.glob("*.sst"))
+        if stored > _SMALL_STORE:
+            return _LARGE_PIECE if stored > _LARGE_STORE else _PIECE
         room = (_SMALL_OWNER - resident_bytes(os.getpid())) // _LOAD_FACTOR
         return min(max(room, _SMALL_PIECE), _PIECE)
 

@@ -13,8 +13,8 @@ costs. Larger commits cost less, since each leaves sorted files and a text segme
 
 In a large store each commit costs more, because the engine merges it with what is there. So the larger the store, the
 longer pages are collected: 15,000 pages of 107 quads took 1.36 CPU-ms a page in commits of 1,000, of which .58 were
-merging, and 1.12 in commits of 3,400. With three million statements, commits of 10,000 small pages took .4 to .5 a page in
-merging alone, those of 20,000 .25.
+merging, and 1.12 in commits of 3,400. In a store of three million statements, commits of 10,000 small pages took .4 to
+.5 a page for merging alone, those of 20,000 took .25.
 
 While no pages arrive, the quad store may compact its files (`quadloom.ingest.index.compaction`).
 """

@@ -311,6 +311,4 @@ def _size(jobs: Sequence[IndexJob] | Descriptions) -> int:
     """Bytes of their statements and words."""
     if isinstance(jobs, Descriptions):
         return 0
-    return sum(
-        len(job.quads.nquads) + len(job.description) + (len(job.text.body) if job.text else 0) for job in jobs
-    )
+    return sum(len(job.quads.nquads) + len(job.description) + (len(job.text.body) if job.text else 0) for job in jobs)

@@ -107,6 +107,7 @@ def serve(channel: Channel) -> None:
         if trouble:  # a finding needs a page: the first stands for all
             result = msgspec.structs.replace(result, findings=(*result.findings, *trouble))
             notices, trouble = tuple(finding.message for finding in trouble), ()
+        result = msgspec.structs.replace(result, quads=result.quads.packed())
         links = packed_links(result)
         if links:
             result = msgspec.structs.replace(result, discoveries=())

@@ -8,7 +8,9 @@ import sys
 import threading
 import time
 import tracemalloc
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -127,8 +129,34 @@ def test_pieces_are_small_only_in_a_small_store_and_near_the_limit(
         monkeypatch.setattr(oxigraph, "resident_bytes", lambda _pid, size=megabytes: size << 20)
         found.append(store._piece_bytes() >> 20)
     assert found == [32, 30, 8]
+    assert store._is_small()
     monkeypatch.setattr(oxigraph, "_SMALL_STORE", -1)
-    assert store._piece_bytes() >> 20 == 32
+    assert not store._is_small()
+    store.close()
+
+
+def test_a_large_graph_is_loaded_as_it_is_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its lines are never in memory all together, and it is loaded in small pieces."""
+    graph = b"".join(b'<x:s%d> <x:p> "%s" <x:g> .\n' % (n, b"word " * 200) for n in range(20_000))
+    large, small = Quads.of("x:g", graph).packed(), Quads.of("x:h", b'<x:s> <x:p> "o" <x:h> .\n')
+    sizes = []
+    taken = oxigraph._pieces
+
+    def watched(graphs: Sequence[Quads], most: int) -> Iterator[BinaryIO]:
+        for piece in taken(graphs, most):
+            sizes.append(most)
+            yield piece
+
+    monkeypatch.setattr(oxigraph, "_pieces", watched)
+    store = OxigraphQuads(tmp_path / "quads")
+    tracemalloc.start()
+    store.insert_new([large, small])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 6 << 20 < len(graph)
+    assert [size >> 20 for size in sizes] == [32, 8, 8, 8]
+    assert len(store) == 20_001
+    assert store.graph("x:g") == b"".join(sorted(graph.splitlines(keepends=True)))
     store.close()
 
 

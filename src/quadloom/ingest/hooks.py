@@ -54,7 +54,7 @@ class FinishedVisit(msgspec.Struct, frozen=True):
         if self.record is not None:
             size += len(self.record.member)
         if self.result is not None:
-            size += len(self.result.quads.nquads) + len(self.result.edges)
+            size += self.result.quads.size + len(self.result.edges)
             size += _UNPACKED * len(self.links) + _PER_LINK * len(self.result.discoveries)
         return size
 

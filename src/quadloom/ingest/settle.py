@@ -108,7 +108,7 @@ def size_price(result: PageResult, settings: Settings) -> float:
     """How many pages of its host's budget (`crawl.max_pages_per_host`) a page uses up by its size."""
     limits, pages = settings.limits, settings.crawl.max_pages_per_host
     by_count = result.quads.count * pages / limits.quads_per_host if limits.quads_per_host else 0.0
-    by_bytes = len(result.quads.nquads) * pages / limits.quad_bytes_per_host if limits.quad_bytes_per_host else 0.0
+    by_bytes = result.quads.size * pages / limits.quad_bytes_per_host if limits.quad_bytes_per_host else 0.0
     return max(by_count, by_bytes)
 
 

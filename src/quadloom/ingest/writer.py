@@ -153,9 +153,10 @@ class BatchWriter:
         self._committed(batch)
         if visits:
             self._failpoints.reach("after-catalog")
+        batch.settlements = [_without_many_links(settlement) for settlement in batch.settlements]
         if "index" in self._stores.phases:
-            self._jobs.add(batch)
-        return [_without_many_links(settlement) for settlement in batch.settlements]
+            self._jobs.add(batch)  # waits for the indexer, if that has too much to do
+        return batch.settlements
 
     def _together(self, visits: Sequence[FinishedVisit], refs: Sequence[ArchiveRef | None], now: float) -> _Batch:
         """While other processes write, too: what a row says must not change between reading and writing it."""

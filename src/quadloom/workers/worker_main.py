@@ -107,6 +107,9 @@ def serve(channel: Channel) -> None:
         if trouble:  # a finding needs a page: the first stands for all
             result = msgspec.structs.replace(result, findings=(*result.findings, *trouble))
             notices, trouble = tuple(finding.message for finding in trouble), ()
+        quads = result.quads.packed()
+        if quads is not result.quads:
+            result = msgspec.structs.replace(result, quads=quads)
         links = packed_links(result)
         if links:
             result = msgspec.structs.replace(result, discoveries=())

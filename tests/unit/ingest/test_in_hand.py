@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from typing import cast
+
 from quadloom.ingest.hooks import FinishedVisit
-from quadloom.ingest.in_hand import BATCH_BYTES, FinishedVisits
+from quadloom.ingest.in_hand import BATCH_BYTES, FinishedVisits, VisitsInHand
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.settings import CrawlSettings
+from quadloom.workers.pool import WorkerPool
 
 
 def finished(number: int, size: int = 0) -> FinishedVisit:
@@ -53,3 +57,37 @@ def test_what_could_not_be_written_comes_first_and_counts_again() -> None:
     visits.put_back(batch)
     assert visits.bytes == BATCH_BYTES + 5
     assert numbers(visits.take()) == [0]
+
+
+class SentPages:
+    """What a pool of workers is given."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+
+    def submit(self, visit: Visit, page: Page, **_how: bool) -> int:
+        self.bodies.append(page.body)
+        return visit.fingerprint
+
+
+def test_large_bodies_wait_in_little_memory_and_come_out_whole() -> None:
+    def body(number: int) -> bytes:
+        return b"".join(b'<a href="/%d/%d">link</a>' % (number, n) for n in range(150_000))
+
+    in_hand, sizes = VisitsInHand(), []
+    tracemalloc.start()
+    for number in range(10):
+        href = f"http://one.example/{number}"
+        in_hand.add_page(
+            Visit(href, href, "one.example", number), Page(href, href, 200, (), body(number), 0, 0), None, None
+        )
+        sizes.append(len(body(number)))
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert in_hand.waiting == 10 and in_hand.bytes == sum(sizes)  # what the crawl waits for is as large as before
+    assert held < sum(sizes) // 3
+    sent = SentPages()
+    while in_hand.waiting:
+        in_hand.send_next(cast(WorkerPool, sent))
+    assert sent.bodies == [body(number) for number in range(10)]
+    assert in_hand.sent_bytes == sum(sizes)

@@ -8,7 +8,9 @@ import sys
 import threading
 import time
 import tracemalloc
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -118,17 +120,46 @@ def test_a_bulk_load_in_pieces_loses_no_line(tmp_path: Path, monkeypatch: pytest
     assert store.graph(G) == number("7")
 
 
-def test_pieces_are_small_only_in_a_small_store_and_near_the_limit(
+def test_pieces_grow_with_the_store_and_are_small_near_the_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = OxigraphQuads(tmp_path / "quads")
     found = []
     for megabytes in (100, 220, 400):
         monkeypatch.setattr(oxigraph, "resident_bytes", lambda _pid, size=megabytes: size << 20)
-        found.append(store._piece_bytes() >> 20)
-    assert found == [32, 30, 8]
-    monkeypatch.setattr(oxigraph, "_SMALL_STORE", -1)
-    assert store._piece_bytes() >> 20 == 32
+        found.append([size >> 20 for size in store._piece_bytes()])
+    assert found == [[32, 8], [30, 8], [8, 8]]
+    file = tmp_path / "quads" / "999999.sst"
+    for gigabytes, expected in ((0.5, [32, 32]), (1.5, [48, 48])):
+        with file.open("wb") as sparse:
+            sparse.truncate(int(gigabytes * (1 << 30)))
+        assert [size >> 20 for size in store._piece_bytes()] == expected
+    file.unlink()
+    store.close()
+
+
+def test_a_large_graph_is_loaded_as_it_is_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its lines are never in memory all together, and it is loaded in small pieces."""
+    graph = b"".join(b'<x:s%d> <x:p> "%s" <x:g> .\n' % (n, b"word " * 200) for n in range(20_000))
+    large, small = Quads.of("x:g", graph).packed(), Quads.of("x:h", b'<x:s> <x:p> "o" <x:h> .\n')
+    sizes = []
+    taken = oxigraph._pieces
+
+    def watched(graphs: Sequence[Quads], most: int) -> Iterator[BinaryIO]:
+        for piece in taken(graphs, most):
+            sizes.append(most)
+            yield piece
+
+    monkeypatch.setattr(oxigraph, "_pieces", watched)
+    store = OxigraphQuads(tmp_path / "quads")
+    tracemalloc.start()
+    store.insert_new([large, small])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 6 << 20 < len(graph)
+    assert [size >> 20 for size in sizes] == [32, 8, 8, 8]
+    assert len(store) == 20_001
+    assert store.graph("x:g") == b"".join(sorted(graph.splitlines(keepends=True)))
     store.close()
 
 

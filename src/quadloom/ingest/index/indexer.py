@@ -262,7 +262,8 @@ class Indexer:
         for job in jobs[self._replaced :]:
             if job.fresh:
                 self.added += job.quads.count
-                self._statistics.count(job.quads.nquads)
+                for lines in job.quads.blocks():
+                    self._statistics.count(lines)
             elif job.write_quads:
                 difference = self._quads.replace(job.quads, job.stored_lines)
                 self._statistics.apply(difference, job.kind)
@@ -308,7 +309,7 @@ def _patience(statistics: Statistics) -> float:
 
 
 def _size(jobs: Sequence[IndexJob] | Descriptions) -> int:
-    """Bytes of their statements and words."""
+    """Bytes of their statements and words, however they are packed: what it takes to write them counts."""
     if isinstance(jobs, Descriptions):
         return 0
-    return sum(len(job.quads.nquads) + len(job.description) + (len(job.text.body) if job.text else 0) for job in jobs)
+    return sum(job.quads.size + len(job.description) + (len(job.text.body) if job.text else 0) for job in jobs)

@@ -96,7 +96,7 @@ class OxigraphQuads:
             return self._opened
 
     def replace(self, quads: Quads, known: bytes = b"") -> Difference:
-        if not quads.nquads:
+        if not quads.size:
             return self.remove(quads.graph)
         difference = self._guessed(quads, known) if known else None
         if difference is None:
@@ -148,26 +148,33 @@ class OxigraphQuads:
         return Difference(tuple(sorted(changed - old)), tuple(sorted(old - new - changed)))
 
     def insert_new(self, batch: Sequence[Quads], about: bytes = b"") -> None:
-        graphs = [nquads for nquads in (*(quads.nquads for quads in batch), about) if nquads]
-        if not graphs:
+        graphs = [*batch, Quads.of("", about)]
+        count = sum(quads.count for quads in graphs)
+        if not count:
             return
         with _translated(self._path):
-            count = sum(quads.count for quads in batch) + about.count(b"\n")
-            if count >= BULK_QUADS:
-                for piece in _pieces(graphs, self._piece_bytes()):
-                    self._store.bulk_load(piece, _QUADS, lenient=True)
-            else:
+            if count < BULK_QUADS:
                 self._logged += count
-                self._store.load(b"".join(graphs), _QUADS, lenient=True)
+                self._store.load(b"".join(quads.nquads for quads in graphs), _QUADS, lenient=True)
+                return
+            ordinary, large = self._piece_bytes()
+            for some, most in (
+                ([quads for quads in graphs if not quads.unpacked], ordinary),
+                ([quads for quads in graphs if quads.unpacked], large),
+            ):
+                for piece in _pieces(some, most):
+                    self._store.bulk_load(piece, _QUADS, lenient=True)
 
-    def _piece_bytes(self) -> int:
-        """Bytes to load at once. Each piece makes files, and merging them costs the more the larger the store is. So
-        pieces are smaller only in a small store, and only if this process is near its limit."""
+    def _piece_bytes(self) -> tuple[int, int]:
+        """Bytes to load at once, of ordinary graphs and of large ones. Each piece makes files, and merging them costs
+        the more the larger the store is. So pieces are smaller only in a small store: of large graphs, and of others if
+        this process is near its limit."""
         stored = sum(file.stat().st_size for file in self._path.glob("*.sst"))
         if stored > _SMALL_STORE:
-            return _LARGE_PIECE if stored > _LARGE_STORE else _PIECE
+            size = _LARGE_PIECE if stored > _LARGE_STORE else _PIECE
+            return size, size
         room = (_SMALL_OWNER - resident_bytes(os.getpid())) // _LOAD_FACTOR
-        return min(max(room, _SMALL_PIECE), _PIECE)
+        return min(max(room, _SMALL_PIECE), _PIECE), _SMALL_PIECE
 
     def describe(self, graph: str, descriptions: Sequence[tuple[str, bytes]]) -> None:
         name = ox.NamedNode(graph)
@@ -373,45 +380,58 @@ def _refusal(error: OSError | RuntimeError, path: Path) -> StoreError:
     return StoreError(f"cannot use the quads in {path}: {words}", hint="run `quadloom rebuild`: it makes new ones")
 
 
-class _Piece(io.RawIOBase):
-    """Lines of several graphs as a file, so that they need not be joined: a copy would be as large as all of them."""
+class _Lines:
+    """Lines of several graphs, from the first to the last. They are neither joined, which would be a copy as large as
+    all of them, nor unpacked before their turn."""
 
-    def __init__(self, parts: Sequence[memoryview]) -> None:
-        self._parts = iter(parts)
-        self._rest = memoryview(b"")
+    def __init__(self, graphs: Sequence[Quads]) -> None:
+        self._blocks = (block for quads in graphs for block in quads.blocks() if block)
+        self._block, self._start = b"", 0
+        self.has_more = True
+        self._advance()
+
+    def take(self, room: int) -> memoryview:
+        """The next lines: about `room` bytes up to the end of a line, or what is left of a block."""
+        block, start = self._block, self._start
+        end = block.find(b"\n", start + room - 1) + 1 or len(block)
+        self._start = end
+        if end == len(block):
+            self._advance()
+        return memoryview(block)[start:end]
+
+    def _advance(self) -> None:
+        block = next(self._blocks, None)
+        self._block, self._start = block or b"", 0
+        self.has_more = block is not None
+
+
+class _Piece(io.RawIOBase):
+    """The next lines as a file, so many bytes up to the end of a line."""
+
+    def __init__(self, lines: _Lines, size: int) -> None:
+        self._lines = lines
+        self._room = size
+        self._part = memoryview(b"")
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
-        room = memoryview(buffer)
-        if not self._rest:
-            self._rest = next(self._parts, self._rest)
-        size = min(len(room), len(self._rest))
-        room[:size] = self._rest[:size]
-        self._rest = self._rest[size:]
+        target = memoryview(buffer)
+        if not self._part and self._lines.has_more and self._room > 0:
+            self._part = self._lines.take(self._room)
+            self._room -= len(self._part)
+        size = min(len(target), len(self._part))
+        target[:size] = self._part[:size]
+        self._part = self._part[size:]
         return size
 
 
-def _pieces(graphs: Sequence[bytes], most: int) -> Iterator[BinaryIO]:
-    """The same lines in pieces of at most `most` bytes and of similar size; a longer line is a piece of its own."""
-    whole = sum(map(len, graphs))
-    size = math.ceil(whole / math.ceil(whole / most))  # a small last piece costs as much as a large one
-    parts: list[memoryview] = []
-    room = size
-    for lines in graphs:
-        start = 0
-        while len(lines) - start > room:
-            end = lines.rfind(b"\n", start, start + room) + 1
-            if not end and not parts:
-                end = lines.find(b"\n", start) + 1 or len(lines)
-            if end:
-                parts.append(memoryview(lines)[start:end])
-                start = end
-            yield io.BufferedReader(_Piece(parts), _CHUNK)
-            parts, room = [], size
-        if start < len(lines):
-            parts.append(memoryview(lines)[start:])
-            room -= len(lines) - start
-    if parts:
-        yield io.BufferedReader(_Piece(parts), _CHUNK)
+def _pieces(graphs: Sequence[Quads], most: int) -> Iterator[BinaryIO]:
+    """The lines in pieces of about `most` bytes or less, all of similar size: a small last one costs as much as a large
+    one. Each must be read before the next one is taken."""
+    whole = sum(quads.size for quads in graphs)
+    size = math.ceil(whole / math.ceil(whole / most)) if whole else 0
+    lines = _Lines(graphs)
+    while lines.has_more:
+        yield io.BufferedReader(_Piece(lines, size), _CHUNK)

@@ -3,7 +3,7 @@
 Otherwise a new weight, policy or bandwidth would reach a page only with its next visit, which the old one may have put
 months away; and pages that left the scope would still count in the demand, from which the price of a read is computed.
 So the row of each such page, its place in the queue and its description are updated, in slices between the steps of the
-crawl's own thread: a slice takes a few milliseconds, and all slices together a fiftieth of that thread's time. What
+crawl's own thread: a slice takes a few milliseconds, and all slices together a fiftieth of that thread's CPU time. What
 remains when a crawl ends is stored in the catalog for the next one, and so are the scope and the basis of plans that
 all pages have.
 
@@ -40,7 +40,36 @@ _TIME_SHARE = 0.02  # of the crawl's thread; the indexer spends twice as much ag
 _UNREAD_SHARE = 0.03  # the same for unread URLs, whose order changes until they are read
 _OUTDATED = 1.0  # a score that differs by this part of the smaller one is replaced: a nearer one hardly moves a place
 _PAUSE = 0.1  # seconds between slices, at least: each ends with a commit
+_IDLE = 4.0  # times as long is the pause of a thread that has nothing else to do
 _FIRST = -(1 << 63)
+
+
+class SlicePauses:
+    """When the next slice may begin, so that all of them take their share of the thread's time.
+
+    That is a share of its CPU time: by the clock, on a busy machine, it could be most of what the thread gets. A thread
+    that mostly waits for polite pauses uses little, so it goes on after four times as long by the clock.
+    """
+
+    def __init__(self, clock: Callable[[], float], cpu: Callable[[], float] = time.thread_time) -> None:
+        self._clock = clock
+        self._cpu = cpu
+        self.skip()
+
+    def skip(self) -> None:
+        self._earliest = self._latest = self._cpu_time = 0.0
+
+    @property
+    def over(self) -> bool:
+        now = self._clock()
+        return now >= self._earliest and (now >= self._latest or self._cpu() >= self._cpu_time)
+
+    def begin(self, spent: float, share: float) -> None:
+        """A slice has ended that took `spent` seconds of CPU time."""
+        now, pause = self._clock(), spent / share
+        self._earliest = now + _PAUSE
+        self._latest = now + max(_PAUSE, _IDLE * pause)
+        self._cpu_time = self._cpu() + pause
 
 
 class Rescheduler:
@@ -70,7 +99,7 @@ class Rescheduler:
         self._moved: Fingerprints = np.frombuffer(_REMAINING.get(self._catalog) or b"", dtype=np.int64)
         self._after: int | None = None  # where the pass over all pages continues; None = none is running
         self._replans = False  # whether that pass plans all pages again, or only compares them with the scope
-        self._not_before = 0.0
+        self._pauses = SlicePauses(clock)
         self.updated = 0
         self._basis = _BASIS.get(self._catalog) or b""
         if not self._basis:  # of an older version, or new
@@ -97,7 +126,7 @@ class Rescheduler:
             self._basis, self._after, self._replans = self._scheduler.plan_basis, _FIRST, True
         if self._unread is None and self._scheduler.guided and self._clock() >= self._next_unread_pass:
             self._unread, self._next_unread_pass = FIRST_PLACE, self._clock() + _UNREAD_EVERY
-        if not self.pending or self._clock() < self._not_before:
+        if not self.pending or not self._pauses.over:
             return
         began = time.thread_time()
         rows: list[PageRow] = []
@@ -120,8 +149,7 @@ class Rescheduler:
             self._describe(described)
             self.updated += len(rows)
         spent = time.thread_time() - began
-        share = _TIME_SHARE if rows else _UNREAD_SHARE
-        self._not_before = self._clock() + max(_PAUSE, spent / share)
+        self._pauses.begin(spent, _TIME_SHARE if rows else _UNREAD_SHARE)
 
     def _next(self) -> list[RescheduledPage]:
         """The next pages that need an update."""

@@ -18,7 +18,7 @@ from quadloom.model.visit import Visit
 from quadloom.model.wire import decode
 from quadloom.ranking.ranker import PageRanker
 from quadloom.ranking.ranking_process import RankingInThread
-from quadloom.refresh.reschedule import Rescheduler
+from quadloom.refresh.reschedule import Rescheduler, SlicePauses
 from quadloom.refresh.scheduler import RefreshScheduler
 from quadloom.refresh.shares_change import SharesChange
 from quadloom.scheduling.page_row import PageScheduleRow
@@ -86,7 +86,7 @@ class Crawled:
     def reschedule(self) -> None:
         """All slices, without their pauses."""
         while True:
-            self.rescheduler._not_before = 0.0
+            self.rescheduler._pauses.skip()
             self.rescheduler.turn(START + 1.0)
             if not self.rescheduler.pending:
                 return
@@ -343,7 +343,7 @@ def test_a_slice_is_short(crawled: Crawled) -> None:
     crawled.rank()
     slices: list[float] = []
     while True:
-        crawled.rescheduler._not_before = 0.0
+        crawled.rescheduler._pauses.skip()
         began = time.thread_time()
         crawled.rescheduler.turn(START + 1.0)
         slices.append(time.thread_time() - began)
@@ -351,13 +351,33 @@ def test_a_slice_is_short(crawled: Crawled) -> None:
             break
     assert crawled.rescheduler.updated == 2000
     assert np.median(slices) < 0.02, f"{np.median(slices) * 1e3:.1f} ms a slice"
-    crawled.rescheduler._not_before = 0.0
+    crawled.rescheduler._pauses.skip()
     crawled.link(pages[5], pages[6])
     crawled.rank()
     crawled.rescheduler.turn(START)
     crawled.rank()
     crawled.rescheduler.turn(START)
-    assert crawled.rescheduler._not_before > time.monotonic(), "the next slice has to wait"
+    assert not crawled.rescheduler._pauses.over, "the next slice has to wait"
+
+
+def test_slices_have_a_share_of_the_cpu_time_and_a_smaller_one_of_idle_time() -> None:
+    """On a busy machine the clock goes on while the thread does not run; slices must not take all that it gets."""
+
+    def slices(cpu_per_second: float) -> tuple[int, float]:
+        clock = cpu = 1000.0
+        pauses = SlicePauses(lambda: clock, lambda: cpu)
+        taken = 0
+        while clock < 1100.0:
+            if pauses.over:
+                taken, cpu = taken + 1, cpu + 0.006
+                pauses.begin(0.006, 0.02)
+            clock, cpu = clock + 0.01, cpu + 0.01 * cpu_per_second
+        return taken, taken * 0.006 / (cpu - 1000.0)
+
+    assert slices(1.0)[1] == pytest.approx(0.02, rel=0.1)
+    assert slices(0.5)[1] == pytest.approx(0.02, rel=0.1)
+    taken, _ = slices(0.01)  # the crawl waits
+    assert taken == pytest.approx(100.0 / 1.2, rel=0.1)
 
 
 def test_a_change_of_bandwidth_or_policy_reaches_pages_before_their_next_visit(crawled: Crawled) -> None:

@@ -8,11 +8,16 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
+
+import pytest
 
 from command_line import quadloom
 from fakeweb.hub import Hub, hub_on_loopback
@@ -158,3 +163,63 @@ def test_a_hub_in_a_private_network_is_not_asked(tmp_path: Path) -> None:
             (topic,) = serving.topics()
         assert hub.asked == [] and topic.state(time.time()) == "failing"
         assert topic.next_at > time.time() + 80_000, "and not tried again soon"
+
+
+class HostileHub(BaseHTTPRequestHandler):
+    """Answers by its path: slowly, without end, or with a redirect to an address inside."""
+
+    protocol_version = "HTTP/1.1"
+    inside = ""
+    asked: ClassVar[list[str]] = []
+
+    def do_POST(self) -> None:
+        self.asked.append(self.path)
+        self.close_connection = True
+        if self.path == "/inside":
+            self.send_response(307)
+            self.send_header("location", self.inside)
+            self.send_header("content-length", "0")
+            self.end_headers()
+            return
+        self.send_response(202)
+        self.end_headers()
+        with suppress(OSError):
+            while True:
+                self.wfile.write(b"x" * (1 if self.path == "/slow" else 1 << 16))
+                self.wfile.flush()
+                time.sleep(0.2 if self.path == "/slow" else 0.0)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def test_hostile_hubs_delay_no_other_hub_and_reach_nothing_inside(tmp_path: Path) -> None:
+    """One answers a byte at a time, one without end, one redirects to an address that the guard refuses."""
+    addresses = {"slow": "127.0.0.3", "endless": "127.0.0.4", "inside": "127.0.0.5"}
+    HostileHub.asked.clear()
+    with ExitStack() as opened:
+        hub, site = opened.enter_context(hub_on_loopback()), opened.enter_context(ScriptedSite({}))
+        inside = opened.enter_context(socket.create_server(("127.0.0.2", 0)))
+        inside.setblocking(False)
+        HostileHub.inside = f"http://127.0.0.2:{inside.getsockname()[1]}/"
+        for kind, address in addresses.items():
+            server = opened.enter_context(ThreadingHTTPServer((address, 0), HostileHub))
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            opened.callback(server.shutdown)
+            site.pages[f"/{kind}"] = feed(f"http://{address}:{server.server_address[1]}/{kind}", kind)
+        site.pages["/feed"] = feed(hub.url, "good")
+        serving = Serving(tmp_path, site)
+        allowed = json.dumps([f"{address}/32" for address in ("127.0.0.1", *addresses.values())])
+        text = serving.config.read_text().replace('["127.0.0.0/8"]', allowed)
+        serving.config.write_text(text.replace("[subscriptions]\n", "[subscriptions]\nwebhook_seconds = 3.0\n"))
+        with serving.running(*(site.url(path) for path in site.pages)):
+            serving.wait(lambda: bool(hub.subscribers), "the honest hub has verified us", 120.0)
+            serving.wait(lambda: set(HostileHub.asked) == {f"/{kind}" for kind in addresses}, "all were asked", 120.0)
+            serving.wait(lambda: any(topic.error for topic in serving.topics()), "the redirect is refused", 120.0)
+            (refused,) = [topic for topic in serving.topics() if topic.error]
+            assert refused.hub.endswith("/inside") and refused.next_at > time.time() + 80_000
+            with pytest.raises(BlockingIOError):
+                inside.accept()
+            asked = list(HostileHub.asked)
+            time.sleep(5.0)
+            assert asked == HostileHub.asked, "none of them is asked again at once"

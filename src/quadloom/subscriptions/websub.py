@@ -6,7 +6,7 @@ in the catalog says what was requested of the hub and what it answered, so every
 ::
 
     offered ──POST──► asked ──hub's GET, challenge echoed──► active ──POST before the lease ends──► asked …
-                        └── no answer, an error ──► asked again, after growing pauses
+                        └── no verification, an error ──► asked again, after growing pauses
     offer withdrawn, page gone ──POST──► leaving ──hub's GET──► deleted
 
 * The callback's path has 192 random bits, one per topic, and the record is written before the hub is asked: a hub that
@@ -55,6 +55,7 @@ _REFUSED_PAUSE, _LONGEST_REFUSED = 86400.0, 30 * 86400.0  # after a 4xx, or a de
 _UNSUBSCRIBE_ATTEMPTS = 5  # then the lease is left to expire
 _REDIRECTS = 3
 _REREAD_GAP = 10.0  # seconds between two reads of a page because of pushes
+_AWAITED = 60.0  # seconds in which pushes of a page that is to be read write nothing
 _PER_SITE = 50  # topics of one site, so that none uses up `subscriptions.websub_topics`
 _BATCH = 8  # hubs asked in one turn
 # HMAC-SHA1 is not broken as a MAC (RFC 6194, section 3.3), and large hubs send nothing else.
@@ -74,7 +75,7 @@ class HubSubscription(msgspec.Struct, frozen=True, kw_only=True):
     next_at: float = 0.0  # when the hub is to be asked
     expects_until: float = 0.0  # until then its verification is answered; 0 = it was not asked
     active_until: float = 0.0
-    attempts: int = 0  # in a row without success
+    attempts: int = 0  # requests in a row that the hub has not verified
     hops: int = 0
     moved_to: str = ""  # redirect target of the hub (section 5.1), for this request
     error: str = ""
@@ -132,6 +133,7 @@ class HubSubscriptions:
         self._lease = min(max(length_of("subscriptions.websub_lease", lease), _SHORTEST), _LONGEST)
         self._free_at: dict[str, float] = {}
         self._prepared: list[tuple[Settlement, PageResult | None]] = []
+        self._awaited: dict[str, float] = {}  # topics whose page is requested because of a push → when it was
         self.topics = {topic.id: topic for topic in read_topics(catalog)}
         self._by_page = {topic.page: topic.id for topic in self.topics.values() if not topic.leaving}
         self._sites = Counter(_site(topic) for topic in self.topics.values())
@@ -166,6 +168,8 @@ class HubSubscriptions:
             if result is not None or is_dead:
                 self.update_offer(row, result.push if result is not None else None, now)
             topic = self.topics.get(self._by_page.get(row.fingerprint, ""))
+            if topic is not None:
+                self._awaited.pop(topic.id, None)
             if topic is not None and topic.pushed_at > row.fetched_at:
                 # It changed while it was fetched, so this may be the old version.
                 self._frontier.reschedule(
@@ -203,9 +207,16 @@ class HubSubscriptions:
         for topic in sorted(self.topics.values(), key=lambda topic: topic.next_at):
             if topic.next_at > now or len(found) == _BATCH:
                 break
+            if topic.leaving and topic.attempts >= _UNSUBSCRIBE_ATTEMPTS:
+                self._forget(topic)
+                continue
             url = topic.moved_to or topic.hub
             if self._is_free(host_of(url), now):
-                asked = replace(topic, expects_until=now + _VERIFIED_WITHIN, next_at=now + _VERIFIED_WITHIN)
+                # Any server may answer 200 to a POST and know nothing of hubs.
+                pause = min(_VERIFIED_WITHIN * 2.0 ** min(topic.attempts, 20), _LONGEST_PAUSE)
+                asked = replace(
+                    topic, expects_until=now + _VERIFIED_WITHIN, next_at=now + pause, attempts=topic.attempts + 1
+                )
                 self._write(asked)
                 found.append(HubRequest(topic.id, url, self._form(asked)))
         return found
@@ -220,7 +231,8 @@ class HubSubscriptions:
             return
         target = "" if isinstance(result, Failure) else resolve(result.header("location"), topic.moved_to or topic.hub)
         if result.status in (307, 308) and target and topic.hops < _REDIRECTS:
-            self._write(replace(topic, moved_to=target, hops=topic.hops + 1, next_at=now))
+            attempts = max(topic.attempts - 1, 0)  # the next request belongs to the same one
+            self._write(replace(topic, moved_to=target, hops=topic.hops + 1, next_at=now, attempts=attempts))
             return
         self._failed(topic, result, now)
 
@@ -254,6 +266,9 @@ class HubSubscriptions:
             return None
         (page,) = seed_discoveries([topic.href], kind="published", priority=0)
         requested_at = topic.requested_at
+        if now < self._awaited.get(topic.id, -_AWAITED) + _AWAITED:  # it is not settled yet, and will be read anyway
+            self.topics[topic.id] = replace(topic, pushes=topic.pushes + 1, pushed_at=now)
+            return page.fingerprint
         with self._catalog.transaction():
             if now >= requested_at + _REREAD_GAP:
                 requested_at = now
@@ -261,6 +276,7 @@ class HubSubscriptions:
             else:
                 self._frontier.reschedule([ScheduledPage(page.fingerprint, page.host, requested_at + _REREAD_GAP)], now)
             self._write(replace(topic, pushes=topic.pushes + 1, pushed_at=now, requested_at=requested_at))
+        self._awaited[topic.id] = now
         return page.fingerprint
 
     def _topic(self, id: str) -> HubSubscription:
@@ -290,7 +306,7 @@ class HubSubscriptions:
         return True
 
     def _failed(self, topic: HubSubscription, result: Result, now: float) -> None:
-        if topic.leaving and topic.attempts + 1 >= _UNSUBSCRIBE_ATTEMPTS:
+        if topic.leaving and topic.attempts >= _UNSUBSCRIBE_ATTEMPTS:
             self._forget(topic)
             return
         error = result.message if isinstance(result, Failure) else f"HTTP {result.status}"
@@ -298,10 +314,9 @@ class HubSubscriptions:
         refused = refused or (isinstance(result, Failure) and not result.transient)
         first, longest = (_REFUSED_PAUSE, _LONGEST_REFUSED) if refused else (_FIRST_PAUSE, _LONGEST_PAUSE)
         wanted = result.retry_after if isinstance(result, Failure) else retry_after(result.header("retry-after"), now)
-        pause = min(max(first * 2.0 ** min(topic.attempts, 20), wanted or 0.0), longest)
-        self._write(
-            replace(topic, attempts=topic.attempts + 1, hops=0, moved_to="", error=error[:500], next_at=now + pause)
-        )
+        before = min(max(topic.attempts - 1, 0), 20)  # a hub may have verified before it answers
+        pause = min(max(first * 2.0**before, wanted or 0.0), longest)
+        self._write(replace(topic, hops=0, moved_to="", error=error[:500], next_at=now + pause))
 
     def _denied(self, topic: HubSubscription, reason: str, now: float) -> None:
         if topic.leaving:
@@ -323,6 +338,7 @@ class HubSubscriptions:
 
     def _forget(self, topic: HubSubscription) -> None:
         del self.topics[topic.id]
+        self._awaited.pop(topic.id, None)
         self._sites[_site(topic)] -= 1
         if self._by_page.get(topic.page) == topic.id:
             del self._by_page[topic.page]

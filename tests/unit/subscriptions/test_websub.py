@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from contextlib import AbstractContextManager
 from itertools import count
 from urllib.parse import parse_qs
 
@@ -253,6 +254,60 @@ def test_a_hub_that_never_verifies_is_asked_again(subscriber: Subscriber) -> Non
     subscriber.hubs.answered(subscriber.topic.id, answer(202), NOW)
     assert subscriber.hubs.due(NOW + 3599.0) == []
     assert len(subscriber.hubs.due(NOW + 3600.0)) == 1
+
+
+def test_a_hub_that_accepts_and_never_verifies_is_asked_ever_more_seldom(subscriber: Subscriber) -> None:
+    """A page may name any URL as its hub, and many servers answer any POST with 200: they are not asked every hour."""
+    subscriber.hubs.update_offer(row(), OFFER, NOW)
+    pauses = []
+    for _ in range(7):
+        subscriber.asked()
+        subscriber.hubs.answered(subscriber.topic.id, answer(200), subscriber.now)
+        subscriber.restart()
+        pauses.append((subscriber.topic.next_at - subscriber.now) / 3600.0)
+        subscriber.now = subscriber.topic.next_at
+    assert pauses == [1.0, 2.0, 4.0, 8.0, 16.0, 24.0, 24.0]
+    subscriber.asked()
+    subscriber.verified()
+    assert subscriber.topic.attempts == 0
+
+
+def test_a_hub_that_accepts_unsubscribing_and_never_verifies_is_forgotten(subscriber: Subscriber) -> None:
+    subscriber.subscribed()
+    subscriber.hubs.update_offer(row(), None, subscriber.now)
+    tries = 0
+    while subscriber.hubs.topics and tries < 20:
+        subscriber.now = subscriber.topic.next_at + 1.0
+        for request in subscriber.hubs.due(subscriber.now):
+            tries += 1
+            subscriber.hubs.answered(request.id, answer(202), subscriber.now)
+    assert tries == 5
+    assert read_topics(subscriber.catalog) == []
+
+
+def test_a_flood_of_pushes_is_written_once(subscriber: Subscriber, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each transaction takes the crawl's own thread; a hub may send as many pushes as it likes."""
+    subscriber.subscribed()
+    begun = 0
+    transaction = subscriber.catalog.transaction
+
+    def counted() -> AbstractContextManager[None]:
+        nonlocal begun
+        begun += 1
+        return transaction()
+
+    monkeypatch.setattr(subscriber.catalog, "transaction", counted)
+    for _ in range(100):
+        subscriber.now += 0.05
+        assert subscriber.pushed() is not None
+    assert begun == 1 and subscriber.topic.pushes == 100
+    settle(subscriber)
+    for _ in range(100):  # it was read meanwhile, so there is something to write again
+        subscriber.now += 0.01
+        assert subscriber.pushed() is not None
+    assert begun == 2
+    subscriber.now += 30.0
+    assert len(subscriber.frontier.lease(5, subscriber.now)) == 1
 
 
 def test_a_hub_may_redirect_but_not_endlessly(subscriber: Subscriber) -> None:

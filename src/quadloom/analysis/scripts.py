@@ -73,7 +73,7 @@ _CJK_CLASS = (
     "\U00020000-\U0003ffff"
 )
 _ASIAN_CLASS = f"\u0e01-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u104e-\u109d\u1780-\u17d3\u17dc{_STAND_IN_CLASS}"
-_CJK = re.compile(f"[{_CJK_CLASS}]+")
+_CJK = f"[{_CJK_CLASS}]+"  # compiled by the first page that has such letters: it takes as long as a page
 _ASIAN = re.compile("[\u0e01-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u104e-\u109d\u1780-\u17d3\u17dc]"
                     f"[{_ASIAN_CLASS}]*")  # fmt: skip
 # A vowel written before its consonant, the consonant, and the signs around it; in Khmer and Burmese a subscript too.
@@ -162,7 +162,7 @@ def readable(token: str) -> str:
 def is_gram(token: str) -> bool:
     """Whether a token is an n-gram of a script without blanks: no word, so that its prefix and similar tokens mean
     nothing."""
-    return bool(token) and not token.isascii() and bool(_CJK.match(token) or _ASIAN.match(token))
+    return bool(token) and not token.isascii() and bool(re.match(_CJK, token) or _ASIAN.match(token))
 
 
 def normalised(text: str) -> str:
@@ -176,7 +176,7 @@ def _rewritten(text: str, leads: bytes) -> str:
     text = _folded(text, leads)
     kinds = set(leads)
     if kinds & _CJK_LEADS:
-        text = _CJK.sub(_character_pairs, text)
+        text = re.sub(_CJK, _character_pairs, text)
     if kinds & _ASIAN_LEADS:
         text = _ASIAN.sub(_cluster_pairs, text)
     return text

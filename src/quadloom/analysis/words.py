@@ -55,9 +55,10 @@ SCHEMA = 2
 
 LONGEST = 64  # letters of a word; longer ones are no words
 _SHORTEST_ENDING = 4  # letters
-_PLACES = re.compile(r"[\u30a1-\u30fa\u30fc-\u30ff]{2,}|[\u2e80-\u2fdf\u3005-\u3007\u3400-\u9fff\uf900-\ufaff]+")
-_HIRAGANA = re.compile("[\u3041-\u309f]")
-_HANGUL = re.compile("[\uac00-\ud7a3]+\\Z")
+# Only questions need these. A crawl has none, and large classes take milliseconds to compile.
+_PLACES = r"[\u30a1-\u30fa\u30fc-\u30ff]{2,}|[\u2e80-\u2fdf\u3005-\u3007\u3400-\u9fff\uf900-\ufaff]+"
+_HIRAGANA = "[\u3041-\u309f]"
+_HANGUL = "[\uac00-\ud7a3]+\\Z"
 _PARTICLES = (
     "은 는 이 가 을 를 에 의 도 만 로 와 과 나 야 께 에서 에게 으로 까지 부터 처럼 보다 한테 이나 라도 "
     "마다 밖에 조차 이란 란 에는 에도 에서는 으로는 에서의 으로서 로서 으로써 로써 들 들이 들은 들을 들의 "
@@ -183,12 +184,12 @@ def _stems(text: str, token: str, languages: tuple[str, ...]) -> tuple[tuple[str
 def _parts(text: str, tokens: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     """Parts of a run that may stand apart in a document: words in kanji and katakana, a Korean word without its
     particle; else pairs."""
-    if _HANGUL.search(text):
+    if re.search(_HANGUL, text):
         word = _without_particle(text)
         return (query_tokens(word),) if word != text else ()
     others = [(token,) for token in tokens if not is_gram(token)]
-    if _HIRAGANA.search(text):
-        found = [query_tokens(part) for part in _PLACES.findall(normalised(text))]
+    if re.search(_HIRAGANA, text):
+        found = [query_tokens(part) for part in re.findall(_PLACES, normalised(text))]
         return tuple(dict.fromkeys(part for part in (*others, *found) if part != tokens))
     return tuple((token,) for token in dict.fromkeys(tokens)) if len(tokens) > 2 or others else ()
 

@@ -9,7 +9,7 @@ RDFa and JSON-LD resolve by RFC 3986, section 5 (`BaseIri`, `resolve`): RDF comp
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from ipaddress import IPv6Address
 
 from quadloom.model.url import MAX_LENGTH
@@ -33,15 +33,23 @@ _UCS = "\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef" + "".join(
     f"{chr(plane << 16 | (0x1000 if plane == 14 else 0))}-{chr(plane << 16 | 0xFFFD)}" for plane in range(1, 15)
 )
 _PRIVATE = "\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
-_UNRESERVED_SUB = rf"A-Za-z0-9\-._~!$&'()*+,;=%{_UCS}"
-_WELL_FORMED = re.compile(
-    rf"[A-Za-z][A-Za-z0-9+.\-]*:"
-    rf"(?://(?:[{_UNRESERVED_SUB}:]*@)?(?:\[[0-9A-Fa-f:.]+\]|\[[vV][0-9A-Fa-f]+\.[A-Za-z0-9\-._~!$&'()*+,;=:]+\]|"
-    rf"[{_UNRESERVED_SUB}]*)(?::[0-9]*)?(?=[/?#]|\Z)|(?!//))"
-    rf"[{_UNRESERVED_SUB}:@/]*"
-    rf"(?:\?[{_UNRESERVED_SUB}:@/?{_PRIVATE}]*)?"
-    rf"(?:\#[{_UNRESERVED_SUB}:@/?]*)?"
-)
+
+
+@cache
+def _well_formed(is_ascii: bool) -> re.Pattern[str]:
+    """For texts in ASCII, or for all. To compile the latter takes as long as to read five pages."""
+    ucs, private = ("", "") if is_ascii else (_UCS, _PRIVATE)
+    plain = rf"A-Za-z0-9\-._~!$&'()*+,;=%{ucs}"
+    return re.compile(
+        rf"[A-Za-z][A-Za-z0-9+.\-]*:"
+        rf"(?://(?:[{plain}:]*@)?(?:\[[0-9A-Fa-f:.]+\]|\[[vV][0-9A-Fa-f]+\.[A-Za-z0-9\-._~!$&'()*+,;=:]+\]|"
+        rf"[{plain}]*)(?::[0-9]*)?(?=[/?#]|\Z)|(?!//))"
+        rf"[{plain}:@/]*"
+        rf"(?:\?[{plain}:@/?{private}]*)?"
+        rf"(?:\#[{plain}:@/?]*)?"
+    )
+
+
 _BAD_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
 _MEMORABLE = 512  # longer strings are not kept in memory between documents
 
@@ -128,7 +136,7 @@ def has_iri_form(value: str) -> bool:
 
 def is_well_formed(value: str) -> bool:
     """Whether `value` is an absolute IRI that every N-Quads parser accepts."""
-    if _WELL_FORMED.fullmatch(value) is None or ("%" in value and _BAD_PERCENT.search(value)):
+    if _well_formed(value.isascii()).fullmatch(value) is None or ("%" in value and _BAD_PERCENT.search(value)):
         return False
     return "://[" not in value or _has_address(value)
 

@@ -80,17 +80,18 @@ _LOCAL_ROOTS: dict[str, Kind] = {"rss": "rss", "opml": "opml", "urlset": "sitema
 
 _JSON_FEED = re.compile(rb'"version"\s*:\s*"https?:\\?/\\?/(?:www\.)?jsonfeed\.org\\?/version\\?/')
 _JSON_LD = re.compile(rb'"@(?:context|graph|id|type)"\s*:')
+# Plain text is seldom RDF, so these are compiled when they are first needed: together they take as long as four pages.
 _TERM = rb'(?:<[^<>"{}|^`\\\x00-\x20]*>|_:[^\s<>"]+)'
 _OBJECT = rb'(?:%s|"(?:[^"\\\n\r]|\\.)*"(?:@[A-Za-z0-9-]+|\^\^<[^<>\s]*>)?)' % _TERM
-_TRIPLE = re.compile(rb"\s*%s\s*<[^<>\s]*>\s*%s\s*\.\s*(?:#.*)?$" % (_TERM, _OBJECT))
-_QUAD = re.compile(rb"\s*%s\s*<[^<>\s]*>\s*%s\s*%s\s*\.\s*(?:#.*)?$" % (_TERM, _OBJECT, _TERM))
+_TRIPLE = rb"\s*%s\s*<[^<>\s]*>\s*%s\s*\.\s*(?:#.*)?$" % (_TERM, _OBJECT)
+_QUAD = rb"\s*%s\s*<[^<>\s]*>\s*%s\s*%s\s*\.\s*(?:#.*)?$" % (_TERM, _OBJECT, _TERM)
 # Turtle without prefixes, line by line: a whole statement, or its continuation after `;` or `,`.
 _TURTLE_OBJECT = rb"(?:%s|[+-]?[0-9][0-9.eE+-]*|true|false)" % _OBJECT
 _OBJECTS = rb"%s(?:\s*,\s*%s)*" % (_TURTLE_OBJECT, _TURTLE_OBJECT)
 _PAIR = rb"(?:a|<[^<>\s]*>)\s+%s" % _OBJECTS
 _PAIRS = rb"%s(?:\s*;\s*%s)*" % (_PAIR, _PAIR)
-_TURTLE_START = re.compile(rb"\s*%s\s+%s\s*[.;,]\s*(?:#.*)?$" % (_TERM, _PAIRS))
-_TURTLE_LINE = re.compile(rb"\s*(?:%s\s+)?(?:%s|%s)\s*[.;,]\s*(?:#.*)?$" % (_TERM, _PAIRS, _OBJECTS))
+_TURTLE_START = rb"\s*%s\s+%s\s*[.;,]\s*(?:#.*)?$" % (_TERM, _PAIRS)
+_TURTLE_LINE = rb"\s*(?:%s\s+)?(?:%s|%s)\s*[.;,]\s*(?:#.*)?$" % (_TERM, _PAIRS, _OBJECTS)
 _STRING = re.compile(rb'"(?:[^"\\\n\r]|\\.)*+"')
 _RELATIVE = re.compile(rb"<(?![A-Za-z][A-Za-z0-9+.-]*:)[^<>\s]*>")
 _DIRECTIVE = re.compile(
@@ -219,13 +220,13 @@ def rdf_text_kind(utf8: bytes) -> Kind | None:
     lines = [line for line in head[:8192].split(b"\n")[:12] if line.strip() and not line.lstrip().startswith(b"#")]
     if len(head) > 8192 and len(lines) > 1:
         lines.pop()  # may be cut
-    if lines and all(_TRIPLE.match(line) for line in lines):
+    if lines and all(re.match(_TRIPLE, line) for line in lines):
         # N-Triples knows absolute IRIs only; the same lines with relative ones are Turtle.
         return "turtle" if _RELATIVE.search(_STRING.sub(b"", head)) else "ntriples"
-    if lines and all(_QUAD.match(line) or _TRIPLE.match(line) for line in lines):
+    if lines and all(re.match(_QUAD, line) or re.match(_TRIPLE, line) for line in lines):
         return "nquads"
     if _DIRECTIVE.match(head):
         return "trig" if _GRAPH.search(head) else "turtle"
-    if lines and _TURTLE_START.match(lines[0]) and all(_TURTLE_LINE.match(line) for line in lines):
+    if lines and re.match(_TURTLE_START, lines[0]) and all(re.match(_TURTLE_LINE, line) for line in lines):
         return "turtle"
     return None

@@ -62,6 +62,22 @@ def test_matrices_stay_in_one_thread_unless_the_user_wants_more() -> None:
     assert said[1][0] == "2"
 
 
+def test_a_worker_compiles_large_expressions_only_for_pages_that_need_them() -> None:
+    code = """
+import quadloom.workers.worker_main
+from quadloom.syntaxes import iri
+from quadloom.syntaxes.html import tree
+read = lambda: print(tree._many_attributes.cache_info().currsize, iri._well_formed.cache_info().currsize)
+read()
+assert iri.is_well_formed("https://example.org/a") and not iri.is_well_formed("https://example.org/{")
+read()
+assert iri.is_well_formed("https://example.org/\\u00fc")
+read()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.splitlines() == ["0 0", "0 1", "0 2"]
+
+
 def test_help_needs_no_parser_of_options() -> None:
     found = imported("from quadloom.cli.main import run; run(['--help'])")
     assert not {"cyclopts", "rich", "msgspec", "quadloom.settings"} & found

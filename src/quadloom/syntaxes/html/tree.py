@@ -12,6 +12,7 @@ tokenizer that follows the stack of open elements closely enough that a page can
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import re2
 from selectolax.lexbor import LexborHTMLParser
@@ -40,10 +41,9 @@ _BYTES.log_errors = False  # a hostile page makes RE2 take a slower way, and tha
 _FORMATTED = re2.compile(rb"(?i)<(?:[bisu]|big|code|em|font|nobr|small|strike|strong|tt)[\s/]", _BYTES)
 # At least: without possessive groups, so that it may also match a tag that has fewer attributes. An attribute follows
 # white space or a slash, or a value in quotes without either: `a="1"b="2"c d`; without a value it does not count then.
-_MANY_ATTRIBUTES = re2.compile(
+_MANY_ATTRIBUTES = (
     rb"<[a-zA-Z][^\s/>]*(?:[\s/]+=?[^\s/>=]*(?:\s*=\s*(?:(?:\"[^\"]*\"|'[^']*')[^\s/>=]*|[^\s>\"'][^\s>]*))?"
-    rb"|=?[^\s/>=]*\s*=\s*(?:\"[^\"]*\"|'[^']*')[^\s/>=]*){%d}" % MAX_ATTRIBUTES,
-    _BYTES,
+    rb"|=?[^\s/>=]*\s*=\s*(?:\"[^\"]*\"|'[^']*')[^\s/>=]*){%d}" % MAX_ATTRIBUTES
 )
 # `_LEAF`: an element that holds no other and is closed at once, as highlighted code has thousands of. Values stand in
 # quotes and hold no brackets, so that what seems to be its end is its end.
@@ -88,7 +88,13 @@ def _is_harmless(source: bytes) -> bool:
         return True
     if tags > SAFE_FORMATTED and (tags > SAFE_TAGS or _is_formatted(source)) and not _is_flat(source, tags):
         return False
-    return len(source) <= SAFE_BYTES or _MANY_ATTRIBUTES.search(source) is None
+    return len(source) <= SAFE_BYTES or _many_attributes().search(source) is None
+
+
+@cache
+def _many_attributes() -> re2._Regexp:
+    """Compiled when the first page needs it: that takes as long as a dozen pages, and most crawls never do."""
+    return re2.compile(_MANY_ATTRIBUTES, _BYTES)
 
 
 def _counted(source: bytes) -> int:

@@ -18,10 +18,11 @@ ROOT = f"{{{XHTML}}}html"
 _FOREIGN = {"svg": "http://www.w3.org/2000/svg", "math": "http://www.w3.org/1998/Math/MathML"}
 _HTML_AGAIN = frozenset(("foreignObject", "foreignobject", "desc", "title", "annotation-xml"))
 _PREFIXES = {"xml": "http://www.w3.org/XML/1998/namespace", "xlink": "http://www.w3.org/1999/xlink"}
-_BAD_START = re.compile(r"^[^A-Za-z_\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff]")
-_BAD = re.compile(r"[^A-Za-z0-9_.\-\u00b7\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff]")
+# Few pages are read as XHTML, so these are compiled when they are first needed: that takes as long as three pages.
+_BAD_START = r"^[^A-Za-z_\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff]"
+_BAD = r"[^A-Za-z0-9_.\-\u00b7\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff]"
 _EMPTY = f'<html xmlns="{XHTML}"/>'
-_NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_XML = r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def as_xhtml(tree: LexborHTMLParser) -> etree._Element:
@@ -53,7 +54,7 @@ def _namespace(tag: str, above: etree._Element) -> str:
 
 
 def _add_text(element: etree._Element, text: str) -> None:
-    text = _NOT_XML.sub("", text)
+    text = re.sub(_NOT_XML, "", text)
     if len(element):
         element[-1].tail = (element[-1].tail or "") + text
     else:
@@ -64,7 +65,7 @@ def _add_attributes(element: etree._Element, attributes: dict[str, str | None]) 
     for name, value in attributes.items():
         key = _attribute(name)
         if key and key not in element.attrib:
-            element.set(key, _NOT_XML.sub("", value or ""))
+            element.set(key, re.sub(_NOT_XML, "", value or ""))
 
 
 @lru_cache(maxsize=4096)
@@ -80,5 +81,5 @@ def _attribute(name: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _name(name: str) -> str:
-    name = _BAD.sub("_", name)
-    return f"_{name}" if not name or _BAD_START.match(name) else name
+    name = re.sub(_BAD, "_", name)
+    return f"_{name}" if not name or re.match(_BAD_START, name) else name

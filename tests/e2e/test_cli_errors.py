@@ -98,7 +98,7 @@ def test_a_name_that_is_misspelt_is_no_success(tmp_path: Path) -> None:
     complained(quadloom("changes", "--subscription", "nosuch", cwd=tmp_path), 4, "'nosuch'", "subscribe list")
     complained(quadloom("refresh", "--site", "nosuch.example", cwd=tmp_path), 0, "0 pages", "quadloom sites")
     complained(quadloom("sparql", "query.rq", cwd=tmp_path), 2, "a file", "sparql -f query.rq")
-    complained(quadloom("config", "show", "nosuch", cwd=tmp_path), 2, "unexpected argument: 'nosuch'")
+    complained(quadloom("config", "show", "nosuch", cwd=tmp_path), 2, "unexpected argument 'nosuch'")
 
 
 def test_inspect_says_once_why_a_page_cannot_be_fetched_and_what_to_do(tmp_path: Path) -> None:

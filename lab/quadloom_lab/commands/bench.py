@@ -21,18 +21,35 @@ Hosts = Annotated[int, Parameter(help="number of hosts")]
 Seed = Annotated[int, Parameter(help="seed of the fake web")]
 Folder = Annotated[Path | None, Parameter(help="folder of the warehouse [default: a temporary one]")]
 
+# Name → (where it is, its help, whose first line the list shows). Loaded when used, as in `quadloom.cli.main`.
+_OTHERS = {
+    "audit": ("bench_audit:audit", "Find planted mistakes in pages, and count false alarms."),
+    "first-reads": (
+        "simulate:first_reads",
+        "Compare orders of first reads on a simulated web, or on the links between the HTML files of a folder.\n\n"
+        "Prints the share of all importance that was read after a share of all pages.",
+    ),
+    "growth": ("bench_growth:growth", "Crawl many small pages; print what a page costs as the warehouse grows."),
+    "importance": (
+        "bench_importance:importance",
+        "Time importance, beside scipy; 20 million pages need 5 GB.",
+    ),
+    "phases": ("bench_phases:phases", "Run each phase alone, beside the paper's figures."),
+    "real": ("bench_real:real", "Crawl pages like those of the web; print CPU-ms by phase, kind and step."),
+    "refresh": ("bench_refresh:refresh", "Read pages again; print CPU-ms with and without validators."),
+    "scheduling": ("simulate:scheduling", "Compare refresh policies, also on a real history of changes."),
+    "search": (
+        "bench_search:search",
+        "Ask known-item questions in ten languages, beside SQLite FTS5 and plain tantivy on the same texts.\n\n"
+        "Prints mean reciprocal rank (MRR) and the share of questions with the right page first and in the first five.",
+    ),
+    "services": ("bench_services:services", "Transform pages with 1, 2 and 4 instances of a service."),
+    "topical": ("bench_topical:topical", "Compare topical strategies on simulated webs."),
+}
+
 bench = App(name="bench", help="Measure the pipeline on a fake web on loopback.")
-bench.command("quadloom_lab.commands.bench_topical:topical", name="topical")
-bench.command("quadloom_lab.commands.bench_importance:importance", name="importance")
-bench.command("quadloom_lab.commands.bench_phases:phases", name="phases")
-bench.command("quadloom_lab.commands.bench_services:services", name="services")
-bench.command("quadloom_lab.commands.bench_refresh:refresh", name="refresh")
-bench.command("quadloom_lab.commands.bench_growth:growth", name="growth")
-bench.command("quadloom_lab.commands.simulate:scheduling", name="scheduling")
-bench.command("quadloom_lab.commands.simulate:first_reads", name="first-reads")
-bench.command("quadloom_lab.commands.bench_search:search", name="search")
-bench.command("quadloom_lab.commands.bench_real:real", name="real")
-bench.command("quadloom_lab.commands.bench_audit:audit", name="audit")
+for _name, (_where, _help) in _OTHERS.items():
+    bench.command(f"quadloom_lab.commands.{_where}", name=_name, help=_help)
 
 
 @bench.command

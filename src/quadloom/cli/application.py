@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -10,11 +9,11 @@ from typing import Annotated
 from cyclopts import App, CycloptsError, Group, Parameter, UnknownCommandError
 
 from quadloom import __version__
-from quadloom.cli.main import COMMANDS, SUMMARY, groups
+from quadloom.cli.main import COMMANDS, SUMMARY, first_word, groups
+from quadloom.cli.mistakes import no_command, refuse_option, usage_error
 from quadloom.cli.overview import OPTIONS
 from quadloom.cli.plain import plain_options
 from quadloom.cli.session import Session, begin
-from quadloom.errors import UsageError
 
 
 def _default(value: object) -> str | None:
@@ -29,14 +28,20 @@ _app = App(
     help=SUMMARY,
     version=__version__,
     # Neither --no-watch nor --empty-site: leaving out --watch or --site means the same.
-    default_parameter=Parameter(negative_bool=(), negative_iterable=(), show_default=_default),
+    default_parameter=Parameter(
+        negative_bool=(),
+        negative_iterable=(),
+        show_default=_default,
+        allow_leading_hyphen=True,
+        validator=refuse_option,
+    ),
 )
 _OPTIONS = Group(OPTIONS, sort_key=len(groups))
 _EVERYWHERE = Parameter(group=_OPTIONS)
 _app["--help"].group = _app["--version"].group = _OPTIONS
 _groups = {title: Group(title, sort_key=place) for place, title in enumerate(groups)}
 _added: set[str] = set()
-_OF_THE_LAB = ("bench", "simulate")
+_HELP = {"--help", "-h"}
 
 
 def application() -> App:
@@ -52,9 +57,11 @@ def application() -> App:
 def run_command(arguments: Sequence[str]) -> int | None:
     """Run a command; raises what the command raises, and `UsageError` for arguments that it does not have.
 
-    Cyclopts reads the options of every command by calling `launch`, which takes it .02 s. As most people write them
-    they are read in `quadloom.cli.plain`, with the same result, and the command starts at once."""
+    The options of every command are read in `quadloom.cli.plain`; Cyclopts only prints them with the help. It would
+    take them for words of a command that takes any number of those."""
     application()
+    if (word := first_word(arguments)) and word not in COMMANDS and not _HELP.isdisjoint(arguments):
+        raise no_command(arguments, word, COMMANDS)  # Cyclopts would print the help of everything
     plain = plain_options(arguments)
     try:
         if plain is None:
@@ -63,37 +70,17 @@ def run_command(arguments: Sequence[str]) -> int | None:
         options, rest = plain
         return launch(*rest, **options)
     except UnknownCommandError as error:
-        raise _unknown(arguments, next(iter(error.unused_tokens or arguments), "")) from None
+        word = next(iter(error.unused_tokens or arguments), "")
+        if error.command_chain or word.startswith("-"):
+            raise usage_error(error, _app) from None
+        raise no_command(arguments, word, COMMANDS) from None
     except CycloptsError as error:
-        hint = f"to see its arguments: `quadloom {_command(arguments)}--help`"
-        message = str(error).strip()
-        if unused := re.fullmatch(r"Unused Tokens: \[(.*)\]\.", message):
-            message = f"unexpected argument: {unused[1]}"
-        raise UsageError(message, hint=hint) from None
-
-
-def _unknown(arguments: Sequence[str], word: str) -> UsageError:
-    if word in _OF_THE_LAB:
-        message = f"`quadloom {word}` is part of the lab, which is not installed"
-        return UsageError(message, hint="in a checkout of Quadloom: `pip install -e lab`")
-    group = _command(arguments).strip()
-    if group in COMMANDS and word != group:  # `config set`: a word of a group of commands
-        hint = f"to list its commands: `quadloom {group} --help`"
-        return UsageError(f"`quadloom {group}` has no command {word!r}", hint=hint)
-    import difflib
-
-    near = difflib.get_close_matches(word, COMMANDS, n=1)
-    hint = f"did you mean `quadloom {near[0]}`?" if near else "to list the commands: `quadloom --help`"
-    return UsageError(f"there is no command {word!r}", hint=hint)
-
-
-def _command(arguments: Sequence[str]) -> str:
-    return next((f"{word} " for word in arguments if word in COMMANDS), "")
+        raise usage_error(error, _app) from None
 
 
 @_app.meta.default
 def launch(
-    *tokens: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
+    *tokens: Annotated[str, Parameter(show=False, allow_leading_hyphen=True, validator=())],
     warehouse: Annotated[Path | None, _EVERYWHERE, Parameter(name=["--warehouse", "-w"])] = None,
     config: Annotated[Path | None, _EVERYWHERE] = None,
     json: Annotated[bool, _EVERYWHERE] = False,

@@ -1,8 +1,9 @@
 """Arguments as most people write them, read without Cyclopts, whose import and first use take .06 CPU-s.
 
-Only what is certain is read here: words, switches, and `--name value` of the types below, for a command that is one
-function with options by name. For everything else (help, `--name=value`, other types, mistakes) the answer is None, and
-Cyclopts reads the arguments; a test compares the two.
+The options of every command are always read here, before or after its name. Of the command's own only what is certain
+is: words, switches, and `--name value` of the types below, for a command that is one function with options by name. For
+everything else (help, `--name=value`, other types, mistakes) the answer is None, and Cyclopts reads the arguments; a
+test compares the two.
 """
 
 from __future__ import annotations
@@ -13,9 +14,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict
 
-_SWITCHES = {"--json": "json", "--quiet": "quiet", "--verbose": "verbose"}
+from quadloom.errors import UsageError
+
+_SWITCHES = {
+    "--json": ("json", True),
+    "--quiet": ("quiet", True),
+    "--verbose": ("verbose", True),
+    "--color": ("color", True),
+    "--no-color": ("color", False),
+}
 _WITH_PATH = {"--warehouse": "warehouse", "-w": "warehouse", "--config": "config"}
-_LEFT = ("--", "--help", "-h", "--version", "--color", "--no-color")  # to Cyclopts
+_LEFT = ("--help", "-h", "--version")  # to Cyclopts
+_HINT = "to see the options of every command: `quadloom --help`"
 
 # By annotation, as the function has it in writing: which values are plain, and what they become.
 _READERS: dict[str, tuple[re.Pattern[str], Callable[[str], object]]] = {
@@ -35,23 +45,33 @@ class EveryOption(TypedDict, total=False):
     json: bool
     quiet: bool
     verbose: bool
+    color: bool
 
 
 def plain_options(arguments: Sequence[str]) -> tuple[EveryOption, list[str]] | None:
-    """The options of every command, and all other words; None if one is not written in the plain way, or is wrong."""
+    """The options of every command, and all other words; None if help or the version is asked for. Raises
+    `UsageError` for an option without its value, or with two. What follows `--` is left as it is."""
     options: EveryOption = {}
     rest: list[str] = []
     words = iter(arguments)
     for word in words:
-        if word in _SWITCHES:
-            options[_SWITCHES[word]] = True  # type: ignore[literal-required]
-        elif word in _WITH_PATH and _WITH_PATH[word] not in options:
-            value = next(words, "")
-            if not value or value.startswith("-"):
-                return None
-            options[_WITH_PATH[word]] = Path(value)  # type: ignore[literal-required]
-        elif word in _LEFT or word.startswith((*_SWITCHES, *_WITH_PATH)):
+        name, equals, value = word.partition("=")
+        if word == "--":
+            return options, [*rest, word, *words]
+        if word in _LEFT:
             return None
+        if name in _SWITCHES:
+            if equals:
+                raise UsageError(f"{name} takes no value", hint=_HINT)
+            key, on = _SWITCHES[name]
+            options[key] = on  # type: ignore[literal-required]
+        elif name in _WITH_PATH:
+            key, value = _WITH_PATH[name], value if equals else next(words, "")
+            if not value or value.startswith("--"):
+                raise UsageError(f"{name} needs a value", hint=_HINT)
+            if key in options:
+                raise UsageError(f"{name} is given more than once", hint=_HINT)
+            options[key] = Path(value)  # type: ignore[literal-required]
         else:
             rest.append(word)
     return options, rest

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Literal
 
 import msgspec
 import pyoxigraph as ox
-from cyclopts import Parameter
 
 from quadloom.asking.inspect.inspect import PREFIXES, Inspection, inspect_all
 from quadloom.checks.page import check_audit_settings
@@ -23,7 +22,7 @@ Format = Literal["text", "turtle", "nquads", "jsonld", "json"]
 
 
 def inspect(
-    source: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    source: str,
     *more: str,
     format: Format = "text",
     syntax: list[str] | None = None,

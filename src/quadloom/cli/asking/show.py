@@ -56,10 +56,9 @@ def show(
         with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
             _show_page(s, warehouse, names[1], history=history, at=at, since=since, until=until, raw=raw)
         return
-    if len(names) != 1:
-        raise UsageError(
-            "show takes one IRI, or `page` and a URL", hint="for example: `quadloom show https://example.org/#me`"
-        )
+    if len(names) != 1 or names[0] == "page":
+        hint = "for example: `quadloom show https://example.org/#me` or `quadloom show page https://example.org/`"
+        raise UsageError("show takes one IRI, or `page` and a URL", hint=hint)
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
         entity = warehouse.ask.entity(names[0], consolidate=consolidate)
         if s.is_terminal and not s.json:

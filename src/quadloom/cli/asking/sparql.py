@@ -73,6 +73,8 @@ def sparql(
 
 
 def _query_text(query: str, file: Path | None) -> str:
+    if file is not None and not file.is_file():
+        raise UsageError(f"there is no file {file}", hint="give a file with a SPARQL query, or the query itself")
     if file is not None:
         return file.read_text(encoding="utf-8")
     if query == "-":

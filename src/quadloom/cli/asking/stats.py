@@ -36,7 +36,7 @@ def stats(
     recount
         count classes and properties again, page by page, instead of trusting the sums of crawls; no crawl may run
     workers
-        with --recount: processes that count [default: one per core]
+        with --recount: processes that count; 0 = one per core
     ray
         with --recount: address of a Ray cluster (auto, local, ray://host:10001) whose machines count
     resume

@@ -82,6 +82,8 @@ def sites(*, sort: Literal["pages", "queued", "failed", "next"] = "pages", limit
         ["host", "pages", "queued", "delay s", "failures", "next in s", "blocked", "trapped URLs"],
         [_host_cells(row, traps.get(row.host, []), now) for row in rows],
     )
+    if not rows:
+        s.say("no host was visited yet\nhint: begin with `quadloom crawl URL`")
 
 
 _SITE_ORDERS: dict[str, Callable[[HostRow], float]] = {

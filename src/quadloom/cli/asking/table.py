@@ -27,7 +27,7 @@ def table(
     sort: str = "",
     sites: int = 0,
     limit: int = 100,
-    format: Literal["", "csv", "json", "parquet", "sparql"] = "",
+    format: Literal["csv", "json", "parquet", "sparql"] | None = None,
 ) -> None:
     """Print things of a type as a table. One row is one thing, also if several pages describe it; without a type, the
     types are listed.
@@ -104,6 +104,8 @@ def _print_columns(s: Session, names: list[str], rows: list[list[str]]) -> None:
 def _list_types(s: Session, warehouse: Warehouse) -> None:
     classes = warehouse.ask.statistics(limit=_LISTED).classes
     s.table(["type", "name", "descriptions"], [[iri, type_name(iri), count] for iri, count in classes])
+    if not classes:
+        s.say("no page has structured data yet\nhint: begin with `quadloom crawl URL`")
 
 
 def _cut(text: str) -> str:

@@ -191,7 +191,7 @@ def changes(
     follow
         wait for new notices until interrupted
     limit
-        stop after this many notices
+        stop after this many notices; 0 = all
     raw
         print the statements as N-Quads, with + and -
     """

@@ -31,9 +31,10 @@ def sync(place: str = "", *, parts: int = 0, workers: int = 0, ray: str | None =
     place
         directory or s3://bucket/prefix [default: stores.lake, or the folder lake in the warehouse]
     parts
-        number of parts of a new lake, a divisor of 256: each is written by one process [default: 16; 1 if small]
+        number of parts of a new lake, a divisor of 256: each is written by one process; 0 = 16, or 1 if
+        there are few pages
     workers
-        processes [default: one per core]
+        processes; 0 = one per core
     ray
         address of a Ray cluster (auto, local, ray://host:10001) whose machines write the parts
     """
@@ -52,7 +53,7 @@ def sync(place: str = "", *, parts: int = 0, workers: int = 0, ray: str | None =
 
 
 @lake.command
-def query(sql: str, *, place: str = "", format: Literal["", "csv", "json"] = "", limit: int = _SHOWN) -> None:
+def query(sql: str, *, place: str = "", format: Literal["csv", "json"] | None = None, limit: int = _SHOWN) -> None:
     """Answer a question in SQL (DuckDB) over the tables quads, pages, links and findings.
 
     Parameters

@@ -24,7 +24,7 @@ def verify(*, workers: int = 0, ray: str | None = None, resume: bool = False) ->
     Parameters
     ----------
     workers
-        processes that compare files of the archive [default: one per core]
+        processes that compare files of the archive; 0 = one per core
     ray
         address of a Ray cluster (auto, local, ray://host:10001) whose machines compare the files
     resume

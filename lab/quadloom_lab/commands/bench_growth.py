@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import resource
 import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -23,6 +24,7 @@ from quadloom.model.page import Page
 from quadloom.process import limits
 from quadloom.settings import GuardSettings, PolitenessSettings
 from quadloom.warehouse import Warehouse
+from quadloom_lab.charts import Series, line_chart
 
 _BRANCHES = 3
 _WORDS = 60
@@ -77,7 +79,7 @@ class GrowingWeb:
         return f"http://h{host}.example/{page or ''}"
 
 
-def growth(*, pages: int = 100_000, hosts: int = 500, step: int = 10_000) -> None:
+def growth(*, pages: int = 100_000, hosts: int = 500, step: int = 10_000, plot: Path | None = None) -> None:
     """Crawl many small pages; print what the pages of each step cost, the owner's memory, and the size on disk.
 
     Parameters
@@ -88,6 +90,8 @@ def growth(*, pages: int = 100_000, hosts: int = 500, step: int = 10_000) -> Non
         number of hosts
     step
         pages between two lines
+    plot
+        folder for charts of CPU time, memory and disk
     """
     s = session()
     web = GrowingWeb(hosts)
@@ -111,15 +115,52 @@ def growth(*, pages: int = 100_000, hosts: int = 500, step: int = 10_000) -> Non
                 fetch=answered_in_process(web.answer),
             )
             before = _Moment(running, 0)
+            lines: list[GrowthFigures] = []
             for number, _ in enumerate(running, 1):
                 if number % step == 0:
                     now = _Moment(running, number)
                     figures = now.since(before, path)
                     before = now
+                    lines.append(figures)
                     if s.json:
                         s.emit(figures)
                     else:
                         s.write(_line(figures))
+    if plot is not None:
+        save_charts(plot, lines)
+        s.say(f"charts in {plot}")
+
+
+def save_charts(folder: Path, lines: Sequence[GrowthFigures]) -> None:
+    """`growth-cpu.svg` and `growth-size.svg`. The cost of a step depends on which commits and merges fall into it, so
+    its curve is the mean of five steps."""
+    folder.mkdir(parents=True, exist_ok=True)
+    line_chart(
+        folder / "growth-cpu.svg",
+        [
+            Series("all processes", _means(lines, lambda line: line.cpu_ms)),
+            Series("the owner", _means(lines, lambda line: line.owner_ms)),
+        ],
+        title="What a page costs",
+        x_label="thousand pages read",
+        y_label="CPU-ms a page",
+    )
+    line_chart(
+        folder / "growth-size.svg",
+        [
+            Series("memory of the owner", [(line.pages / 1000, line.owner_megabytes) for line in lines]),
+            Series("of it mapped files", [(line.pages / 1000, line.mapped_megabytes) for line in lines]),
+            Series("tenth of the disk", [(line.pages / 1000, line.megabytes_on_disk / 10) for line in lines]),
+        ],
+        title="Memory and disk",
+        x_label="thousand pages read",
+        y_label="MB",
+    )
+
+
+def _means(lines: Sequence[GrowthFigures], value: Callable[[GrowthFigures], float]) -> list[tuple[float, float]]:
+    parts = [(line, lines[max(0, place - 4) : place + 1]) for place, line in enumerate(lines)]
+    return [(line.pages / 1000, sum(map(value, part)) / len(part)) for line, part in parts]
 
 
 def _line(figures: GrowthFigures) -> str:

@@ -25,6 +25,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
+from quadloom.fetching.http import curl
 from quadloom.fetching.http.transport import CurlTransport
 from quadloom.fetching.transport import FetchRequest, Result
 from quadloom.model.page import Failure, Page
@@ -225,6 +226,38 @@ def test_a_flood_costs_its_own_request(certificate: Path, kind: str) -> None:
     assert isinstance(answered, Page) and answered.http_version == "2" and answered.body == b"<title>page</title>"
     assert isinstance(flooded, Failure) or flooded.truncated or not flooded.body
     assert flood.requests <= 3 and grown < MEGABYTES, f"{grown:.0f} MB for {kind}"
+
+
+def test_a_connection_that_is_read_without_a_pause_is_ended() -> None:
+    """libcurl reads until a socket is empty: GOAWAY frames as fast as a server can send them kept it there for good."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.setblocking(False)
+        guard = curl._ReadingGuard({ours.fileno()})
+        for _ in range(20):  # many short reads are no long one
+            guard.begin(ours.fileno())
+            _burn(0.05)
+            guard.end()
+        guard.begin(ours.fileno())
+        time.sleep(1.0)  # nor is one that waits for a processor
+        guard.end()
+        with pytest.raises(BlockingIOError):
+            theirs.recv(1)
+        guard.begin(ours.fileno())
+        used = time.thread_time()
+        while time.thread_time() - used < 60.0:
+            with suppress(BlockingIOError):
+                assert theirs.recv(1) == b""
+                break
+        assert time.thread_time() - used < 30.0
+        guard.end()
+        guard.close()
+
+
+def _burn(seconds: float) -> None:
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        pass
 
 
 def test_expired_and_foreign_certificates_are_refused(certificate: Path, tmp_path: Path) -> None:

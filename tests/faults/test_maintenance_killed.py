@@ -1,14 +1,16 @@
-"""kill -9 of `import`, `prune`, `export` and `verify` at random moments: what could be found before can be found after
-the next command, which finishes the work, and `verify` has nothing to report. For `rebuild` see
+"""kill -9 of `import`, `prune`, `export`, `verify` and `importance` at random moments: what could be found before can
+be found after the next command, which finishes the work, and `verify` has nothing to report. For `rebuild` see
 `test_rebuild_killed.py`."""
 
 from __future__ import annotations
 
 import random
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from faults.crawling import finish, kill_group, start
@@ -157,3 +159,42 @@ def test_export_and_verify_killed_at_random_moments(tmp_path: Path, kills: int) 
     kill_often(path, settings, kills, ["verify"], lambda: None, seconds=seconds)
     assert finish(path, settings, "verify", "--json")["ok"]
     assert searchable(path) == NEW
+
+
+def web(pages: int) -> list[Page]:
+    """Pages with several links each, so that the fixpoint takes some passes."""
+    chance = random.Random(7)
+    found = []
+    for number in range(pages):
+        links = "".join(f'<a href="/{int(pages * chance.random() ** 2)}">on</a>' for _ in range(6))
+        url = f"http://site.example/{number}"
+        body = f"<title>Whale {number}</title>{links}".encode()
+        found.append(Page(url, url, 200, (("content-type", "text/html"),), body, NOW, 0.1))
+    return found
+
+
+@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=[pytest.mark.slow, pytest.mark.timeout(3000)])])
+@pytest.mark.parametrize(
+    "how", [(), ("--workers", "2"), ("--workers", "2", "--resume")], ids=["one", "many", "resumed"]
+)
+def test_importance_killed_at_random_moments(tmp_path: Path, how: tuple[str, ...], kills: int) -> None:
+    """The next run ends with the values that an undisturbed one finds, and nothing else has changed."""
+    path, settings = tmp_path / "warehouse", config(tmp_path)
+    finish(path, settings, "import", str(warc(tmp_path / "web.warc.gz", web(200))), "--json")
+    other = tmp_path / "other"
+    shutil.copytree(path, other)
+    began = time.monotonic()
+    wanted = importance_of(other, settings)
+    kill_often(path, settings, kills, ["importance", *how], lambda: None, seconds=max(time.monotonic() - began, 1.5))
+    found = importance_of(path, settings, *how)
+    assert found.keys() == wanted.keys() and len(found) == 200
+    assert all(abs(found[url] - wanted[url]) <= 0.02 * wanted[url] for url in wanted)
+    assert searchable(path) == 200
+    assert finish(path, settings, "verify", "--json")["ok"]
+    assert not list(path.rglob("importance.tasks")), "nothing is left behind"
+
+
+def importance_of(path: Path, settings: Path, *how: str) -> dict[str, float]:
+    answer = finish(path, settings, "importance", "--limit", "1000", "--json", *how)
+    top = msgspec.convert(answer["top"], list[dict[str, str | float]])
+    return {str(item["url"]): float(item["importance"]) for item in top}

@@ -14,6 +14,7 @@ import socket
 import stat
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar, cast
@@ -26,6 +27,8 @@ from quadloom.model.wire import Value as Value
 _MAX_PATH = 100  # bytes; sun_path has 108
 _MAX_PROCESS = 11  # bytes that the number of a process adds
 _MAX_LINE = 64 * 1024 * 1024
+_SECONDS = 60.0  # for an answer, and for a place in the queue of those who ask
+_CONNECT_PAUSE = 0.02
 
 T = TypeVar("T")
 
@@ -95,9 +98,9 @@ def ask_all(warehouse: Path, verb: str, **arguments: Value) -> list[Value]:
 
 def _ask(warehouse: Path, path: Path, request: ControlRequest) -> Value | None:
     client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    client.settimeout(60)
+    client.settimeout(_SECONDS)
     try:
-        client.connect(str(path))
+        _connect(client, path)
     except (FileNotFoundError, ConnectionRefusedError):
         client.close()
         return None
@@ -115,12 +118,25 @@ def _ask(warehouse: Path, path: Path, request: ControlRequest) -> Value | None:
             line = stream.readline(_MAX_LINE)
     except TimeoutError:
         raise _busy() from None
-    if not line:
+    if not line.endswith(b"\n"):
         raise StoreError("the crawl ended before it answered", hint="repeat the command: it works without a crawl, too")
     reply = msgspec.json.decode(line, type=ControlReply)
     if not reply.ok:
         raise QuadloomError(reply.error, hint=reply.hint)
     return cast(Value, reply.data) if reply.data is not None else True
+
+
+def _connect(client: socket.socket, path: Path) -> None:
+    """While more commands arrive at once than the crawl has accepted, the kernel refuses to queue another."""
+    until = time.monotonic() + _SECONDS
+    while True:
+        try:
+            return client.connect(str(path))
+        except BlockingIOError:
+            if time.monotonic() > until:
+                client.close()
+                raise _busy() from None
+            time.sleep(_CONNECT_PAUSE)
 
 
 def _busy() -> StoreError:
@@ -160,7 +176,7 @@ class ControlServer:
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
-        connection.settimeout(60)
+        connection.settimeout(_SECONDS)
         with connection, connection.makefile("rwb") as stream, contextlib.suppress(OSError):
             line = stream.readline(_MAX_LINE)
             if line:

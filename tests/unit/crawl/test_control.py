@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -76,3 +78,33 @@ def test_any_line_is_answered(tmp_path: Path, line: bytes) -> None:
             assert b'"ok":false' in stream.readline()
     finally:
         server.close()
+
+
+def test_many_commands_at_once_are_all_answered(tmp_path: Path) -> None:
+    """The kernel queues sixteen of them; the others must wait, not fail."""
+    server = ControlServer(tmp_path, lambda _request: "yes")
+    try:
+        with ThreadPoolExecutor(200) as pool:
+            answers = list(pool.map(lambda _: ask(tmp_path, "status"), range(400)))
+    finally:
+        server.close()
+    assert answers == ["yes"] * 400
+
+
+def test_an_answer_that_was_cut_is_none(tmp_path: Path) -> None:
+    """The crawl was killed while it wrote."""
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listening.bind(str(socket_path(tmp_path)))
+    listening.listen(1)
+
+    def answer() -> None:
+        connection, _ = listening.accept()
+        with connection:
+            connection.recv(1000)
+            connection.sendall(b'{"ok":true,"da')
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    with listening, pytest.raises(StoreError, match="ended before it answered"):
+        ask(tmp_path, "status")
+    thread.join()

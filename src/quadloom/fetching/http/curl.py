@@ -17,10 +17,13 @@ be called anyway (`M_TIMERFUNCTION`), and epoll does the waiting.
 
 from __future__ import annotations
 
+import os
 import select
 import socket
 import ssl
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -50,6 +53,9 @@ _EVENTS = {
     pycurl.POLL_OUT: select.EPOLLOUT,
     pycurl.POLL_INOUT: select.EPOLLIN | select.EPOLLOUT,
 }
+
+_READING_SECONDS = 0.5  # of CPU, without a pause, on one connection; a body of 10 MB takes a tenth of that
+_LOOK_SECONDS = 0.1
 
 Verdict = Literal["", "cut"] | Refusal
 
@@ -223,6 +229,7 @@ class CurlLoop:
         self._monotonic = monotonic
         self._epoll = select.epoll()
         self._sockets: set[int] = set()
+        self._guard = _ReadingGuard(self._sockets)
         self._watched: dict[int, Callable[[], None]] = {}
         self._due: float | None = None
         self._multi = pycurl.CurlMulti()
@@ -256,7 +263,9 @@ class CurlLoop:
                     mask |= pycurl.CSELECT_OUT
                 if events & select.EPOLLERR:
                     mask |= pycurl.CSELECT_ERR
+                self._guard.begin(descriptor)
                 act(descriptor, mask)
+                self._guard.end()
             elif descriptor in self._watched:
                 self._watched[descriptor]()
         if self._due is not None and self._due <= self._monotonic():
@@ -266,6 +275,7 @@ class CurlLoop:
 
     def close(self) -> None:
         """Close all connections. Handles still inside must have been removed."""
+        self._guard.close()
         self._multi.close()
         self._epoll.close()
 
@@ -294,6 +304,57 @@ class CurlLoop:
 
     def _on_timer(self, milliseconds: int) -> None:
         self._due = None if milliseconds < 0 else self._monotonic() + milliseconds / 1000
+
+
+class _ReadingGuard:
+    """Ends a connection on which libcurl reads without a pause.
+
+    libcurl reads from a socket until that is empty. A server that sends small HTTP/2 frames faster than they are
+    parsed, such as GOAWAY, which no limit counts, keeps it there: no other request goes on, and no deadline is looked
+    at. So a thread looks from outside, and shuts a connection down that took `_READING_SECONDS` at a stretch.
+    """
+
+    def __init__(self, sockets: Collection[int]) -> None:
+        self._sockets = sockets  # those that libcurl has open
+        self._lock = threading.Lock()
+        self._reading: tuple[int, int] | None = None  # a number, and the descriptor
+        self._number = 0
+        self._reader, self._clock = 0, 0  # the thread that reads, and its CPU clock
+        self._closed = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def begin(self, descriptor: int) -> None:
+        if self._reader != threading.get_ident():
+            self._reader = threading.get_ident()
+            self._clock = time.pthread_getcpuclockid(self._reader)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._look, name="curl-guard", daemon=True)
+            self._thread.start()
+        self._number += 1
+        self._reading = (self._number, descriptor)
+
+    def end(self) -> None:
+        with self._lock:
+            self._reading = None
+
+    def close(self) -> None:
+        self._closed.set()
+
+    def _look(self) -> None:
+        seen, since = self._reading, 0.0
+        while not self._closed.wait(_LOOK_SECONDS):
+            with suppress(OSError):  # that thread has ended
+                reading, used = self._reading, time.clock_gettime(self._clock)
+                if reading is None or reading != seen:
+                    seen, since = reading, used
+                elif used - since > _READING_SECONDS:
+                    self._shut(reading)
+
+    def _shut(self, reading: tuple[int, int]) -> None:
+        with self._lock, suppress(OSError):
+            if self._reading == reading and reading[1] in self._sockets:
+                with socket.socket(fileno=os.dup(reading[1])) as connection:
+                    connection.shutdown(socket.SHUT_RDWR)
 
 
 def _handle(

@@ -260,10 +260,10 @@ static PyObject *start_tags(PyObject *module, PyObject *source) {
         return NULL;
     }
     size_t count = 0;
-    for (Py_ssize_t at = 0; at + 1 < length; at++) {
-        count += (text[at] == '<') & (text[at + 1] != '/');
+    const char *end = text + length; /* Python keeps a zero byte there */
+    for (const char *at = text; (at = memchr(at, '<', (size_t)(end - at))) != NULL; at++) {
+        count += at[1] != '/';
     }
-    count += length > 0 && text[length - 1] == '<';
     return PyLong_FromSize_t(count);
 }
 

@@ -84,25 +84,26 @@ class SchemaSpelling:
     """Gives predicates, objects and datatypes of schema.org one scheme. A literal that looks like a term stays as it
     is, and so does a subject: it is a thing, not a term in use."""
 
-    __slots__ = ("_datatype", "_known", "_new", "_old", "_pattern")
+    __slots__ = ("_known", "_new", "_old", "_pattern", "_scheme")
 
     def __init__(self, scheme: str) -> None:
         self._known: dict[str, str] = {}  # names as they are spelled here: pages share them
         other = "http" if scheme == "https" else "https"
-        self._new = scheme
+        self._scheme = scheme
+        self._new = f"<{scheme}://schema.org/"
         self._old = f"<{other}://schema.org/"
-        self._datatype = f'"^^{self._old}'
         self._pattern = _SCHEMA_TERMS[other]
 
     def triples(self, triples: Sequence[Triple]) -> Sequence[Triple]:
         """Each once, as before."""
-        concerned = _places_using(triples, self._old, self._datatype)
+        concerned = _places_using(triples, self._old)
         if not concerned:
             return triples
         spelled = [*triples]
         for number in concerned:
             spelled[number] = self.triple(spelled[number])
-        return [*dict.fromkeys(spelled)]
+        # Only what a page writes both ways can now be there twice.
+        return [*dict.fromkeys(spelled)] if _places_using(triples, self._new) else spelled
 
     def triple(self, one: Triple) -> Triple:
         subject, predicate, obj = one
@@ -113,7 +114,7 @@ class SchemaSpelling:
         if known is not None:
             return known
         found = self._pattern.fullmatch(term)
-        spelled = f"{found.group(1)}{self._new}{found.group(2)}" if found is not None else term
+        spelled = f"{found.group(1)}{self._scheme}{found.group(2)}" if found is not None else term
         if len(term) <= _MEMORABLE and term[:1] == "<":
             if len(self._known) >= _MOST_TERMS:
                 self._known.clear()
@@ -121,8 +122,9 @@ class SchemaSpelling:
         return spelled
 
 
-def _places_using(triples: Sequence[Triple], beginning: str, datatype: str) -> list[int]:
+def _places_using(triples: Sequence[Triple], beginning: str) -> list[int]:
     """Statements whose predicate or object begins so, or whose object has such a datatype."""
+    datatype = f'"^^{beginning}'
     if _native is not None:
         return _native.places_using(tuple(triples), beginning, datatype)
     return [

@@ -130,22 +130,23 @@ def _run_extractors(
     """Run all. Returns (syntax, quads) for each that stated any, and how many statements are of `OWN_WORDS`.
     `blanks` receives how many blank nodes there were before each."""
     counts: list[tuple[str, int]] = []
-    own = 0
+    own = before = 0
     sink = context.sink
-    signs = tuple(sign for extractor in extractors for sign in extractor.signs)
+    signs = tuple([sign for extractor in extractors if extractor.signs for sign in extractor.signs])
     if signs:
         context.signs = signs_in(context.utf8, signs)
     for extractor in extractors:
         if extractor.signs and context.signs.isdisjoint(extractor.signs):
             continue
-        before = len(sink)
-        blanks[extractor.syntax] = sink.blanks
+        syntax = extractor.syntax
+        blanks[syntax] = sink.blanks
         _guarded(context, extractor)
-        stated = len(sink) - before
-        if stated:
-            counts.append((extractor.syntax, stated))
-        if extractor.syntax in OWN_WORDS:
-            own += stated
+        after = len(sink)
+        if after > before:
+            counts.append((syntax, after - before))
+            if syntax in OWN_WORDS:
+                own += after - before
+            before = after
     return counts, own
 
 

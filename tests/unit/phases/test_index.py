@@ -10,7 +10,7 @@ from quadloom.model.outcome import Outcome, PageRow
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.phases.descriptions import PAGES, VISITS, page_description, visit_description
-from quadloom.phases.index import literals_in, namespace, page_graph, vocabularies_of, words_of
+from quadloom.phases.index import SchemaSpelling, literals_in, namespace, page_graph, vocabularies_of, words_of
 from quadloom.pipeline import process_page
 from quadloom.settings import LimitSettings, Settings
 from quadloom.syntaxes.terms import XSD
@@ -121,6 +121,25 @@ def test_schema_org_can_have_one_scheme(setting: str, schemes: set[str]) -> None
     assert found == schemes
     assert "https://schema.org/docs/a.html" in terms, "a document is not a term"
     assert any(quad.object == ox.Literal("x> <https://schema.org/y> z") for quad in stored), "text stays as it is"
+
+
+def test_what_a_page_writes_with_both_schemes_is_stored_once() -> None:
+    terms = [f"<{scheme}://schema.org/{name}>" for scheme in ("http", "https") for name in ("name", "Text")]
+    triples = tuple(("_:b0", one, other) for one in (terms[0], terms[2]) for other in (*terms[1::2], '"x"'))
+    for scheme in ("http", "https"):
+        name, text = f"<{scheme}://schema.org/name>", f"<{scheme}://schema.org/Text>"
+        assert list(SchemaSpelling(scheme).triples(triples)) == [("_:b0", name, text), ("_:b0", name, '"x"')]
+    one_way = (
+        ("_:b0", terms[2], terms[3]),
+        ("_:b1", terms[2], terms[3]),
+        ("_:b0", "<http://www.w3.org/2000/01/rdf-schema#label>", '"x"'),
+    )
+    spelled = [
+        ("_:b0", terms[0], terms[1]),
+        ("_:b1", terms[0], terms[1]),
+        ("_:b0", "<http://www.w3.org/2000/01/rdf-schema#label>", '"x"'),
+    ]
+    assert list(SchemaSpelling("http").triples(one_way)) == spelled
 
 
 def test_a_visit_is_described_whatever_came_of_it() -> None:

@@ -80,6 +80,21 @@ def test_a_page_with_the_profile_names_its_transformation(content_type: str) -> 
     )
 
 
+def test_the_root_of_a_page_names_its_transformation() -> None:
+    """Whatever the page says elsewhere about the vocabulary names none."""
+    plain = XHTML.replace(b' profile="http://www.w3.org/2003/g/data-view"', b"")
+    named = plain.replace(
+        b"<html ",
+        b'<html xmlns:g="http://www.w3.org/2003/g/data-view#" g:transformation="%s" ' % SHEET_URL.encode(),
+        1,
+    )
+    mentioned = plain.replace(b"words", b"words of http://www.w3.org/2003/g/data-view")
+    for page, asked in ((named, [SHEET_URL]), (mentioned, [])):
+        web = Web({SHEET_URL: SHEET})
+        stated = read(page, web, "allow", SHEET_URL, content_type="text/html").nquads.decode()
+        assert (web.asked, VOCAB in stated) == (asked, bool(asked))
+
+
 def test_a_namespace_document_names_the_transformation() -> None:
     body = b'<po xmlns="http://orders.example/">seven looms</po>'
     namespace = f"""<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:g="http://www.w3.org/2003/g/data-view#">

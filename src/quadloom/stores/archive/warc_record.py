@@ -18,7 +18,7 @@ import math
 import os
 from functools import lru_cache
 from http import HTTPStatus
-from typing import NamedTuple, cast
+from typing import cast
 
 import msgspec
 from isal import igzip, isal_zlib
@@ -69,8 +69,12 @@ def encode(record: Page | Failure) -> ArchiveRecord:
 
 
 def _response(page: Page) -> tuple[bytes, ...]:
-    lines = [_header_line(header) if len(header[1]) < _MEMORABLE else _line_of(header) for header in page.headers]
-    exact = all(one.is_exact for one in lines)
+    lines: list[str] = []
+    exact = True
+    for header in page.headers:
+        line, is_exact = _header_line(header) if len(header[1]) < _MEMORABLE else _line_of(header)
+        lines.append(line)
+        exact = exact and is_exact
     facts = _Facts(
         page.url,
         page.fetched_at,
@@ -83,8 +87,7 @@ def _response(page: Page) -> tuple[bytes, ...]:
         None if exact else page.headers,
     )
     status = f"HTTP/1.1 {page.status} {_REASONS.get(page.status, 'Unknown')}"
-    texts = [one.text for one in lines]
-    http = "\r\n".join((status, *texts, f"content-length: {len(page.body)}", "", "")).encode("latin-1", "replace")
+    http = "\r\n".join((status, *lines, f"content-length: {len(page.body)}", "", "")).encode("latin-1", "replace")
     fields = [
         "WARC-Type: response",
         "Content-Type: application/http;msgtype=response",
@@ -98,17 +101,11 @@ def _response(page: Page) -> tuple[bytes, ...]:
     return _head(page.final_url, page.fetched_at, fields, len(http) + len(page.body)), http, page.body
 
 
-class _HeaderLine(NamedTuple):
-    """`is_exact`: whether the very header can be read from it again."""
-
-    text: str
-    is_exact: bool
-
-
-def _line_of(header: tuple[str, str]) -> _HeaderLine:
+def _line_of(header: tuple[str, str]) -> tuple[str, bool]:
+    """The line, and whether the very header can be read from it again."""
     name, value = header
     text = f"{_ASIDE if name in _WIRE_HEADERS else ''}{_flat(name)}: {_flat(value)}"
-    return _HeaderLine(text, _is_own_name(name) and _is_plain(value))
+    return text, _is_own_name(name) and _is_plain(value)
 
 
 _header_line = lru_cache(maxsize=1024)(_line_of)  # servers say the same with every page

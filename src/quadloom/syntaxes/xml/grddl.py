@@ -29,7 +29,6 @@ from quadloom.syntaxes.terms import RDF, join
 from quadloom.syntaxes.xml.xslt import MAX_STYLESHEET_BYTES, Imports, Stylesheet, bundled, compiled
 
 DATA_VIEW = "http://www.w3.org/2003/g/data-view"
-SIGNS = (b"http://www.w3.org/2003/g/data-view",)
 SYNTAX = "grddl"
 MAX_TRANSFORMATIONS = 8
 MAX_DEPTH = 3  # a namespace document may itself need GRDDL to say what its transformation is
@@ -69,8 +68,13 @@ def extract(
 
 
 def read_page(context: Context) -> None:
-    """As `read`, for a page. Its transformation cannot be that of its namespace, so it must name the vocabulary."""
-    if any(sign in context.utf8 for sign in SIGNS):
+    """As `read`, for a page. Its transformation cannot be that of its namespace, so the root must name the vocabulary,
+    or the profile of the head must."""
+    elements = context.all_elements
+    words = [value for (value,) in elements.values(elements.named("head"), ("profile",))]
+    if len(elements):
+        words += elements.attributes(0).values()
+    if any(word is not None and DATA_VIEW in word for word in words):
         read(context)
 
 

@@ -218,6 +218,25 @@ def test_an_error_page_keeps_urls_as_they_are_and_links_what_it_names(client: Te
     assert '<p class="notice"><a href="/search">/search</a> lists the pages that have been fetched</p>' in shown
 
 
+def test_an_unknown_thing_leads_to_the_search_of_the_site_not_to_a_terminal(client: TestClient) -> None:
+    shown = client.get("/entity", params={"iri": "http://unread.example/x"}, headers=HTML)
+    assert shown.status_code == 404
+    assert '<p class="notice"><a href="/search">/search</a> finds pages and things' in shown.text
+
+
+def test_a_command_in_a_hint_is_marked_as_one() -> None:
+    assert with_links("to see it: `quadloom why <URL>`", ()) == "to see it: <code>quadloom why &lt;URL&gt;</code>"
+
+
+def test_a_part_of_all_pages_is_called_so_and_a_selection_says_among_how_many(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quadloom.web.pages.pages._LISTED", 1)
+    assert "<strong>1 page</strong>, and there are more." in client.get("/pages", headers=HTML).text
+    shown = client.get("/pages", params={"status": "200"}, headers=HTML).text
+    assert "<strong>1 page</strong> among the " in shown and "looked at so far." in shown
+
+
 def test_a_hint_links_addresses_of_the_site_only() -> None:
     known = {"/search", "/openapi.json"}
     assert with_links("see /openapi.json, not /etc/passwd or a/search", known) == (

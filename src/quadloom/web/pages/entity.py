@@ -54,9 +54,9 @@ class EntityView(Entity, frozen=True, kw_only=True):
 def entity_page(request: WebRequest) -> ViewResponse | Response:
     try:
         entity = _entity(request)
-    except NothingFound:
+    except NothingFound as error:
         if (redirect := _values_of_property(request)) is None:
-            raise
+            raise HttpError(404, error.message, hint="/search finds pages and things by their words") from None
         return redirect
     if not request.wants_json and _wants_rdf(request):
         return graph_response(as_nquads(entity), "application/n-quads", chosen_format(request))

@@ -94,16 +94,17 @@ def sentence(text: str) -> str:
     return text if "/" in first else text[:1].upper() + text[1:]
 
 
+_COMMAND = re.compile(r"`([^`]+)`")
 _ADDRESS = re.compile(r"(?<![^\s(])/[a-z][a-z./-]*[a-z]")
 
 
 def with_links(text: str, addresses: Container[str]) -> Markup:
-    """Escaped, with a link for every word that is one of these addresses of the site."""
+    """Escaped, with a link for every word that is one of these addresses of the site, and `commands` as code."""
 
     def linked(match: re.Match[str]) -> str:
         return f'<a href="{match[0]}">{match[0]}</a>' if match[0] in addresses else match[0]
 
-    return Markup(_ADDRESS.sub(linked, str(escape(text))))
+    return Markup(_COMMAND.sub(r"<code>\1</code>", _ADDRESS.sub(linked, str(escape(text)))))
 
 
 def snippet(text: str) -> Markup:

@@ -48,7 +48,7 @@ _QUEUED_BYTES = 8 << 20  # of quads and text that wait to be collected; more of 
 _MAX_BYTES = 32 << 20  # of quads and text collected before they are indexed
 _SMALL_STORE = 100_000  # statements of pages; in a store of twice as many, commits are twice as large, and so on
 _MOST_PATIENCE = 12.0  # of time; the number of pages is limited by their bytes alone
-_MOST_BYTES = 64 << 20  # the same as `_MAX_BYTES`, however large the store is
+_MOST_BYTES = 48 << 20  # the same as `_MAX_BYTES`, however large the store is
 
 
 class IndexJob(msgspec.Struct, frozen=True):

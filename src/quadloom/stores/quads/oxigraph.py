@@ -59,9 +59,7 @@ _REOPEN_SECONDS = 30.0  # for calls of other threads to end
 _PIECE = 32 << 20  # bytes loaded at once
 _LOAD_FACTOR = 6  # times as much memory, which a load takes for a moment
 _SMALL_PIECE = 8 << 20
-_LARGE_PIECE = 48 << 20
 _SMALL_STORE = 256 << 20  # bytes on disk
-_LARGE_STORE = 1 << 30
 # Bytes in RAM that the owner of a small store should not exceed. With 300 MB ordinary crawls have small pieces, too.
 _SMALL_OWNER = 400 << 20
 _CHUNK = 1 << 20
@@ -169,10 +167,9 @@ class OxigraphQuads:
         """Bytes to load at once, of ordinary graphs and of large ones. Each piece makes files, and merging them costs
         the more the larger the store is. So pieces are smaller only in a small store: of large graphs, and of others if
         this process is near its limit."""
-        stored = sum(file.stat().st_size for file in self._path.glob("*.sst"))
-        if stored > _SMALL_STORE:
-            size = _LARGE_PIECE if stored > _LARGE_STORE else _PIECE
-            return size, size
+        if sum(file.stat().st_size for file in self._path.glob("*.sst")) > _SMALL_STORE:
+            trim_memory()  # what is free between used parts, a hundred MB after some hours, is not what a load can use
+            return _PIECE, _PIECE
         room = (_SMALL_OWNER - resident_bytes(os.getpid())) // _LOAD_FACTOR
         return min(max(room, _SMALL_PIECE), _PIECE), _SMALL_PIECE
 

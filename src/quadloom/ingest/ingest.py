@@ -147,11 +147,15 @@ class Ingest:
         self._in_hand.add_page(visit, page, pace, amend)
         return settled + self.step(0.0)
 
+    def is_working_on(self, fingerprint: int) -> bool:
+        """Whether a version of this page was submitted and is not settled yet."""
+        return fingerprint in self._in_hand
+
     def wait_for(self, fingerprint: int) -> list[Settlement]:
         """Step until no version of this page is in progress. Returns what was settled meanwhile."""
         settled: list[Settlement] = []
         while fingerprint in self._in_hand:
-            settled += self.step(_WAIT)
+            settled += self._step_without_rest()
         return settled
 
     def add_robots(self, update: RobotsUpdate) -> None:
@@ -279,7 +283,14 @@ class Ingest:
         """Step until everything submitted is settled. It ends: the pool's watchdog answers for every page."""
         settled: list[Settlement] = []
         while self._in_hand:
-            settled += self.step(_WAIT)
+            settled += self._step_without_rest()
+        return settled
+
+    def _step_without_rest(self) -> list[Settlement]:
+        """One turn for a caller that submits nothing before it is done: no batch waits for more pages."""
+        settled = self.step(_WAIT)
+        if self._finished and len(self._finished) == len(self._in_hand):
+            settled += self._settle_finished()
         return settled
 
     def replay(self) -> int:

@@ -17,7 +17,9 @@ from quadloom.errors import StoreError, UsageError
 from quadloom.fetching.in_process import respond
 from quadloom.fetching.transport import FetchRequest
 from quadloom.fetching.unit import answered_in_process
+from quadloom.ingest.ingest import Ingest
 from quadloom.maintenance.archive_order import all_pages
+from quadloom.model.outcome import Settlement
 from quadloom.model.page import Page
 from quadloom.model.quads import Quads
 from quadloom.settings import CrawlSettings, GuardSettings, PolitenessSettings, Settings
@@ -221,3 +223,38 @@ def test_notices_get_no_id_twice(tmp_path: Path) -> None:
     with sqlite3.connect(path / DATABASE) as connection:
         (first,) = connection.execute("SELECT seq FROM sqlite_sequence WHERE name='notice'").fetchone()
     assert first > 1e9, "more than a database can have used"
+
+
+def test_pages_that_nothing_leads_to_do_not_wait_for_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after `seeds add` with a long list, or an import. Each waited for `crawl.batch_seconds`; with an hour of them
+    the command would never end."""
+    pages = {
+        f"http://site{number % 10}.example/item-{number}-of-many": f"<title>Item {number}</title><p>words</p>".encode()
+        for number in range(120)
+    }
+    pages["http://site0.example/item-50-of-many"] += b'<a href="/linked-page">on</a>'
+    pages["http://site0.example/linked-page"] = b"<title>Linked</title>"  # follows the page that links to it
+    order = [*list(pages)[:51], "http://site0.example/linked-page", *list(pages)[51:-1]]
+    archive = tmp_path / "warehouse" / "archive"
+    archive.mkdir(parents=True)
+    records = [
+        encode(Page(url, url, 200, (("content-type", "text/html"),), pages[url], 1e9 + number, 0.1)).member
+        for number, url in enumerate(order)
+    ]
+    (archive / "quadloom-00000001.warc.gz").write_bytes(file_header("x", 1e9) + b"".join(records))
+    drains = 0
+    drain = Ingest.drain
+
+    def counted(ingest: Ingest) -> list[Settlement]:
+        nonlocal drains
+        drains += 1
+        return drain(ingest)
+
+    monkeypatch.setattr(Ingest, "drain", counted)
+    slow = msgspec.structs.replace(RECOVERED, crawl=msgspec.structs.replace(RECOVERED.crawl, batch_seconds=3600.0))
+    report = Warehouse.recover(tmp_path / "warehouse", settings=slow)
+    assert report.pages == len(pages)
+    assert "http://site0.example/linked-page" not in report.seeds and len(report.seeds) == 120
+    assert drains < 10

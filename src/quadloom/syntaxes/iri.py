@@ -9,7 +9,8 @@ RDFa and JSON-LD resolve by RFC 3986, section 5 (`BaseIri`, `resolve`): RDF comp
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
+from collections.abc import Sequence
+from functools import lru_cache
 from ipaddress import IPv6Address
 
 from quadloom.model.url import MAX_LENGTH
@@ -27,29 +28,25 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _FORBIDDEN = re.compile('[\x00-\x20<>"{}|^`\\\\\ud800-\udfff]')
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:\S*\Z")
 
-# RFC 3987 ucschar and iprivate. A group per percent-encoded character is slow, so `%` is one of the characters here and
-# its two digits are checked on their own below.
-_UCS = "\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef" + "".join(
-    f"{chr(plane << 16 | (0x1000 if plane == 14 else 0))}-{chr(plane << 16 | 0xFFFD)}" for plane in range(1, 15)
+# A group per percent-encoded character is slow, so `%` is one of the characters here and its two digits are checked on
+# their own below.
+_PLAIN = r"A-Za-z0-9\-._~!$&'()*+,;=%"
+_WELL_FORMED = re.compile(
+    rf"[A-Za-z][A-Za-z0-9+.\-]*:"
+    rf"(?://(?:[{_PLAIN}:]*@)?(?:\[[0-9A-Fa-f:.]+\]|\[[vV][0-9A-Fa-f]+\.[A-Za-z0-9\-._~!$&'()*+,;=:]+\]|"
+    rf"[{_PLAIN}]*)(?::[0-9]*)?(?=[/?#]|\Z)|(?!//))"
+    rf"[{_PLAIN}:@/]*"
+    rf"(?:\?[{_PLAIN}:@/?]*)?"
+    rf"(?:\#[{_PLAIN}:@/?]*)?"
 )
-_PRIVATE = "\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
-
-
-@cache
-def _well_formed(is_ascii: bool) -> re.Pattern[str]:
-    """For texts in ASCII, or for all. To compile the latter takes as long as to read five pages."""
-    ucs, private = ("", "") if is_ascii else (_UCS, _PRIVATE)
-    plain = rf"A-Za-z0-9\-._~!$&'()*+,;=%{ucs}"
-    return re.compile(
-        rf"[A-Za-z][A-Za-z0-9+.\-]*:"
-        rf"(?://(?:[{plain}:]*@)?(?:\[[0-9A-Fa-f:.]+\]|\[[vV][0-9A-Fa-f]+\.[A-Za-z0-9\-._~!$&'()*+,;=:]+\]|"
-        rf"[{plain}]*)(?::[0-9]*)?(?=[/?#]|\Z)|(?!//))"
-        rf"[{plain}:@/]*"
-        rf"(?:\?[{plain}:@/?{private}]*)?"
-        rf"(?:\#[{plain}:@/?]*)?"
-    )
-
-
+# RFC 3987 ucschar and iprivate. As classes of the expression they would take as long to compile as ten pages to read.
+_UCSCHAR = (
+    (0xA0, 0xD7FF),
+    (0xF900, 0xFDCF),
+    (0xFDF0, 0xFFEF),
+    *((plane << 16 | (0x1000 if plane == 14 else 0), plane << 16 | 0xFFFD) for plane in range(1, 15)),
+)
+_IPRIVATE = ((0xE000, 0xF8FF), (0xF0000, 0xFFFFD), (0x100000, 0x10FFFD))
 _BAD_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
 _MEMORABLE = 512  # longer strings are not kept in memory between documents
 
@@ -136,9 +133,27 @@ def has_iri_form(value: str) -> bool:
 
 def is_well_formed(value: str) -> bool:
     """Whether `value` is an absolute IRI that every N-Quads parser accepts."""
-    if _well_formed(value.isascii()).fullmatch(value) is None or ("%" in value and _BAD_PERCENT.search(value)):
+    if _WELL_FORMED.fullmatch(value if value.isascii() else _in_ascii(value)) is None:
+        return False
+    if "%" in value and _BAD_PERCENT.search(value):
         return False
     return "://[" not in value or _has_address(value)
+
+
+def _in_ascii(iri: str) -> str:
+    """The IRI with `%` in place of each character beyond ASCII that may stand where it stands, as `%` may."""
+    before, hash_sign, fragment = iri.partition("#")
+    path, question_mark, query = before.partition("?")
+    query = _without(query, (*_UCSCHAR, *_IPRIVATE))
+    return f"{_without(path, _UCSCHAR)}{question_mark}{query}{hash_sign}{_without(fragment, _UCSCHAR)}"
+
+
+def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    for character in set(text):
+        code = ord(character)
+        if code > 127 and any(first <= code <= last for first, last in spans):
+            text = text.replace(character, "%")
+    return text
 
 
 def encoded(iri: str) -> str:

@@ -71,7 +71,7 @@ def read_page(context: Context) -> None:
     """As `read`, for a page. Its transformation cannot be that of its namespace, so the root must name the vocabulary,
     or the profile of the head must."""
     elements = context.all_elements
-    words = [value for (value,) in elements.values(elements.named("head"), ("profile",))]
+    words = [value for (value,) in elements.values(elements.having(("profile",)), ("profile",))]
     if len(elements):
         words += elements.attributes(0).values()
     if any(word is not None and DATA_VIEW in word for word in words):

@@ -85,14 +85,14 @@ def test_every_slot_has_the_same_number_of_reads_divided_by_the_shares(frontier:
 
 
 def test_an_unused_share_rolls_over(frontier: Frontier) -> None:
-    frontier.add([discovery(number, 3) for number in range(700)], START)
+    frontier.add([discovery(number, 3) for number in range(250)], START)
     counts = run(frontier, pacing(20.0), slots=10, again_after=10_000.0)
     assert all(slot["pages"] == 20 for slot in counts[1:]), "nothing to refresh and no suspects: all is discovery"
     assert 16 <= counts[0]["pages"] <= 20
 
 
 def test_requests_go_first_and_are_taken_off_the_next_slot(frontier: Frontier) -> None:
-    frontier.add([discovery(number, 3) for number in range(700)], START)
+    frontier.add([discovery(number, 3) for number in range(100)], START)
     frontier.request([discovery(1000 + number, 3) for number in range(15)], START)
     counts = run(frontier, pacing(10.0), slots=4, again_after=10_000.0)
     assert counts[0]["requests"] == 15
@@ -100,8 +100,8 @@ def test_requests_go_first_and_are_taken_off_the_next_slot(frontier: Frontier) -
 
 
 def test_shares_change_while_running(frontier: Frontier) -> None:
-    frontier.add([discovery(number, 2) for number in range(600)], START)
-    frontier.add([discovery(number, 3) for number in range(600)], START)
+    frontier.add([discovery(number, 2) for number in range(100)], START)
+    frontier.add([discovery(number, 3) for number in range(300)], START)
     shares = BandwidthShares(20.0, 0.5, 0.5)
     pace = BandwidthPacer(shares)
     before = run(frontier, pace, slots=5, again_after=10_000.0)
@@ -115,7 +115,7 @@ def test_shares_change_while_running(frontier: Frontier) -> None:
 
 def test_slots_between_the_ticks_are_constant_too(frontier: Frontier) -> None:
     """Reads are spread over a slot: a server that counts from any moment on sees the same number."""
-    frontier.add([discovery(number, 3) for number in range(2000)], START)
+    frontier.add([discovery(number, 3) for number in range(600)], START)
     pace, times = pacing(40.0), []
     for tick in range(400):
         now = START + tick * 0.0325

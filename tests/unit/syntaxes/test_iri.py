@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from quadloom.syntaxes.iri import BaseIri, resolve
+from quadloom.syntaxes.iri import BaseIri, is_well_formed, resolve
 
 EXAMPLES = {
     "g:h": "g:h",
@@ -74,3 +76,36 @@ def test_an_attribute_may_hold_what_no_iri_holds() -> None:
     assert base.resolve_attribute(" x y{z} ") == "http://a/x%20y%7Bz%7D"
     assert base.resolve_attribute("15:30") == "http://a/15:30"  # no scheme begins with a digit
     assert base.resolve_attribute("urn:a/../b") == "urn:a/../b"
+
+
+@pytest.mark.parametrize(
+    ("iri", "expected"),
+    [
+        ("http://münchen.example/straße?größe#maß", True),
+        ("x:?\ue000", True),  # private use, in queries only
+        ("x:\ue000", False),
+        ("x:#\ue000", False),
+        ("x:\ufffe", False),  # no character
+        ("x:\U0001fffd", True),
+        ("x:\U0001fffe", False),
+        ("x:\U000e0fff", False),
+        ("x:\x85", False),
+        ("é:x", False),  # a scheme is in ASCII
+        ("x:ü%4", False),
+    ],
+)
+def test_characters_beyond_ascii_where_rfc_3987_allows_them(iri: str, expected: bool) -> None:
+    assert is_well_formed(iri) is expected
+
+
+def test_an_iri_of_many_different_characters_costs_what_its_length_costs() -> None:
+    def seconds(length: int) -> float:
+        iri = "x:" + "".join(chr(0x10000 + number) for number in range(length))
+        tries = []
+        for _ in range(3):
+            began = time.thread_time()
+            assert is_well_formed(iri)
+            tries.append(time.thread_time() - began)
+        return min(tries)
+
+    assert seconds(60_000) < 100 * seconds(2_000), "30 times as long, where the square would be 900"

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,39 @@ def test_another_process_holds_the_lock_until_it_is_killed(tmp_path: Path) -> No
         owner.send_signal(signal.SIGKILL)
         owner.wait()
     WarehouseLock(tmp_path).release()
+
+
+def test_a_lock_that_is_held_for_a_moment_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`seeds add` and `scope` have it that long. The other process releases it while this one waits."""
+    script = """
+        import sys
+        from pathlib import Path
+        from quadloom.stores.sqlite.lock import WarehouseLock
+        lock = WarehouseLock(Path(sys.argv[1]))
+        print("locked", flush=True)
+        sys.stdin.readline()
+        lock.release()
+        print("released", flush=True)
+        sys.stdin.readline()
+    """
+    command = [sys.executable, "-c", textwrap.dedent(script), str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as owner:
+        stdin, stdout = owner.stdin, owner.stdout
+        assert stdin is not None and stdout is not None
+        assert stdout.readline() == "locked\n"
+        waits: list[float] = []
+
+        def wait(seconds: float) -> None:
+            waits.append(seconds)
+            if len(waits) == 1:
+                stdin.write("\n")
+                stdin.flush()
+                assert stdout.readline() == "released\n"
+
+        monkeypatch.setattr(time, "sleep", wait)
+        WarehouseLock(tmp_path).release()
+        assert len(waits) == 1
+        stdin.write("\n")
 
 
 def test_what_is_not_ours_is_refused(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,6 +24,8 @@ _SHARED_BYTE = 1 << 20
 _PART_BYTES = {"frontier": (1 << 20) + 1, "indexes": (1 << 20) + 2}
 _FIRST_PROCESS = 1 << 24
 _PID_SLOTS = {"warehouse": 0, "process": 0, "frontier": 16, "indexes": 32}
+_BUSY = (errno.EAGAIN, errno.EACCES)
+_PATIENCE, _PAUSE = 1.0, 0.02  # seconds
 _PART_HINTS = {"frontier": "fetches pages", "indexes": "writes the indexes"}
 _PART_HINT = "each of these can be done by one process at a time; the other phases may run beside it, see `--phases`"
 
@@ -32,7 +35,7 @@ class WarehouseLock:
 
     `parts` are of `LOCK_PARTS`. Any number of processes may hold none of them (they only transform, say), but each part
     has one holder, and who holds all of the warehouse shares it with nobody. Raises `WarehouseLocked` with the pid of
-    the other process.
+    the other process, after a second: commands such as `seeds add` hold it for a moment only.
     """
 
     def __init__(self, directory: Path, parts: Sequence[str] | None = None) -> None:
@@ -63,14 +66,18 @@ class WarehouseLock:
             os.pwrite(self._file, text.encode(), _PID_SLOTS[place])
 
     def _lock(self, part: str, how: int, start: int, length: int = 1) -> None:
-        try:
-            fcntl.lockf(self._file, how | fcntl.LOCK_NB, length, start)
-        except OSError as error:
-            raise self._refusal(error, part) from None
+        until = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                return fcntl.lockf(self._file, how | fcntl.LOCK_NB, length, start)
+            except OSError as error:
+                if error.errno not in _BUSY or time.monotonic() > until:
+                    raise self._refusal(error, part) from None
+            time.sleep(_PAUSE)
 
     def _refusal(self, error: OSError, part: str) -> StoreError:
         directory = self._directory
-        if error.errno not in (errno.EAGAIN, errno.EACCES):
+        if error.errno not in _BUSY:
             return StoreError(f"cannot lock {directory}: {error.strerror}", hint="use a directory on a local disk")
         pid = str(os.getpid())
         if self._file >= 0:

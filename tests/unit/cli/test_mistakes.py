@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from cyclopts import App
+from rich.console import Console
 
 import quadloom.cli.main as main
 from command_line import quadloom
@@ -39,8 +40,11 @@ def test_an_unknown_option_leads_to_the_help_of_that_command(words: list[str], t
 
 
 @NAMED
-def test_help_says_what_each_command_and_option_is(words: list[str], tmp_path: Path) -> None:
-    said = quadloom(*words, "--help", cwd=tmp_path, COLUMNS="200")
+def test_help_says_what_each_command_and_option_is(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(application(), "_console", Console(width=200))
+    said = quadloom(*words, "--help", cwd=tmp_path)
     assert said.returncode == 0 and said.stdout.startswith(f"Usage: quadloom {' '.join(words)} ")
     for line in said.stdout.partition("Options of every command")[0].splitlines():
         assert line.count("[default:") < 2 and "[choices: ," not in line
@@ -90,9 +94,14 @@ def test_a_mistake_is_named_and_the_cure_too(line: str, message: str, hint: str,
 def test_a_command_of_the_lab_that_is_not_installed(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--help` printed the overview, as if this were its page."""
     monkeypatch.setattr(main, "add_installed_commands", lambda: None)
+    all_commands = dict(COMMANDS)
     for name in ("bench", "simulate"):
-        monkeypatch.delitem(COMMANDS, name, raising=False)
-    said = quadloom(*line.split(), cwd=tmp_path)
+        COMMANDS.pop(name, None)
+    try:
+        said = quadloom(*line.split(), cwd=tmp_path)
+    finally:  # in their order, which is that of the help
+        COMMANDS.clear()
+        COMMANDS.update(all_commands)
     assert (said.returncode, said.stdout) == (2, "")
     assert "is part of the lab" in said.stderr and "pip install -e lab" in said.stderr
 

@@ -150,6 +150,7 @@ def test_a_large_graph_is_loaded_as_it_is_unpacked(tmp_path: Path, monkeypatch: 
             yield piece
 
     monkeypatch.setattr(oxigraph, "_pieces", watched)
+    monkeypatch.setattr(oxigraph, "resident_bytes", lambda _pid: 100 << 20)
     store = OxigraphQuads(tmp_path / "quads")
     tracemalloc.start()
     store.insert_new([large, small])

@@ -69,10 +69,12 @@ class WarehouseLock:
         until = time.monotonic() + _PATIENCE
         while True:
             try:
-                return fcntl.lockf(self._file, how | fcntl.LOCK_NB, length, start)
+                fcntl.lockf(self._file, how | fcntl.LOCK_NB, length, start)
             except OSError as error:
                 if error.errno not in _BUSY or time.monotonic() > until:
                     raise self._refusal(error, part) from None
+            else:
+                return
             time.sleep(_PAUSE)
 
     def _refusal(self, error: OSError, part: str) -> StoreError:

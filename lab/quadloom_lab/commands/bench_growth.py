@@ -140,6 +140,7 @@ def save_charts(folder: Path, lines: Sequence[GrowthFigures]) -> None:
         [
             Series("all processes", _means(lines, lambda line: line.cpu_ms)),
             Series("the owner", _means(lines, lambda line: line.owner_ms)),
+            Series("rankings", _means(lines, lambda line: line.ranking_ms)),
         ],
         title="What a page costs",
         x_label="thousand pages read",

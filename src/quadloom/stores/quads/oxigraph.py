@@ -155,6 +155,7 @@ class OxigraphQuads:
                 self._logged += count
                 self._store.load(b"".join(quads.nquads for quads in graphs), _QUADS, lenient=True)
                 return
+            trim_memory()  # a load cannot use what is free between used parts, 128 MB after 450,000 small pages
             ordinary, large = self._piece_bytes()
             for some, most in (
                 ([quads for quads in graphs if not quads.unpacked], ordinary),
@@ -168,7 +169,6 @@ class OxigraphQuads:
         the more the larger the store is. So pieces are smaller only in a small store: of large graphs, and of others if
         this process is near its limit."""
         if sum(file.stat().st_size for file in self._path.glob("*.sst")) > _SMALL_STORE:
-            trim_memory()  # what is free between used parts, a hundred MB after some hours, is not what a load can use
             return _PIECE, _PIECE
         room = (_SMALL_OWNER - resident_bytes(os.getpid())) // _LOAD_FACTOR
         return min(max(room, _SMALL_PIECE), _PIECE), _SMALL_PIECE

@@ -15,12 +15,12 @@ unexport PYTHONDONTWRITEBYTECODE
 setup: $(STAMP)
 
 # Each runs again only when the dependencies change, so it costs nothing the second time. The demo needs no test tools.
-$(RUNTIME): pyproject.toml requirements.txt $(wildcard src/quadloom/native/*.[ch])
+$(RUNTIME): pyproject.toml requirements.txt $(wildcard src/quadloom/documents/native/*.[ch])
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "setting up $(VENV) …"
 	@$(PIP) -r requirements.txt
 	@$(PIP) --no-deps -e .
-	@$(BIN)/python -c "from quadloom.syntaxes.html.elements import native_state as s; s() == 'in use' or print('the optional native part is', s())"
+	@$(BIN)/python -c "from quadloom.documents.syntaxes.html.elements import native_state as s; s() == 'in use' or print('the optional native part is', s())"
 	@$(BIN)/python -m compileall -q src
 	@touch $@
 

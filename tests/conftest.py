@@ -45,7 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
         of_controller = getattr(config, "workerinput", {}).get("seed")
         config.option.seed = of_controller or SystemRandom().randrange(1, SEEDS)
     if config.option.elements is not None:
-        from quadloom.syntaxes.html.elements import use
+        from quadloom.documents.syntaxes.html.elements import use
 
         use(config.option.elements)
 

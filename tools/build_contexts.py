@@ -1,4 +1,4 @@
-"""Build a compact table of a published JSON-LD context for `quadloom/syntaxes/jsonld/contexts/`.
+"""Build a compact table of a published JSON-LD context for `quadloom/documents/syntaxes/jsonld/contexts/`.
 
     python tools/build_contexts.py CONTEXT.jsonld NAME --url URL --source "title, version, licence"
 
@@ -15,12 +15,12 @@ from pathlib import Path
 
 import msgspec
 
-from quadloom.syntaxes.jsonld import json as jsonld_json
-from quadloom.syntaxes.jsonld.context import ContextProcessor, RemoteContext
-from quadloom.syntaxes.jsonld.contexts import TermGroup, TermTable, active_context
-from quadloom.syntaxes.jsonld.terms import UNSET, ActiveContext, TermDefinition
+from quadloom.documents.syntaxes.jsonld import json as jsonld_json
+from quadloom.documents.syntaxes.jsonld.context import ContextProcessor, RemoteContext
+from quadloom.documents.syntaxes.jsonld.contexts import TermGroup, TermTable, active_context
+from quadloom.documents.syntaxes.jsonld.terms import UNSET, ActiveContext, TermDefinition
 
-FOLDER = Path(__file__).resolve().parents[1] / "src" / "quadloom" / "syntaxes" / "jsonld" / "contexts"
+FOLDER = Path(__file__).resolve().parents[1] / "src" / "quadloom" / "documents" / "syntaxes" / "jsonld" / "contexts"
 
 
 def main() -> int:

@@ -3,9 +3,8 @@
     python tools/build_vocabulary.py schemaorg-terms.tsv.gz --release 30
 
 The input has one term a line: kind, name, parents or domains, ranges, superseded by, inverse of, part of. The table
-keeps what the checks need, in the format that `quadloom.checks.vocabulary` reads and that users write for their own
-vocabularies.
-"""
+keeps what the checks need, in the format that `quadloom.documents.checks.vocabulary` reads and that users write for
+their own vocabularies."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ import gzip
 import sys
 from pathlib import Path
 
-TARGET = Path(__file__).resolve().parents[1] / "src/quadloom/checks/vocabularies/schema.tsv"
+TARGET = Path(__file__).resolve().parents[1] / "src/quadloom/documents/checks/vocabularies/schema.tsv"
 HEAD = """\
 # prefix schema
 # namespace http://schema.org/

@@ -4,7 +4,7 @@
 set -eu
 python=${1:-.venv/bin/python}
 seconds=${2:-60}
-native=src/quadloom/native
+native=src/quadloom/documents/native
 kept=$(mktemp -d)
 restore() { cp "$kept"/*.so $native/; rm -rf "$kept"; }
 cp $native/*.so "$kept"
@@ -27,9 +27,9 @@ export ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc
 LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so)"
 export LD_PRELOAD
 "$python" -m pytest -q -n 0 -p no:cacheprovider --timeout 1800 \
-    tests/unit/syntaxes/test_html_elements.py tests/property/test_element_twins.py tests/corpus \
-    tests/property/test_blank_node_labels.py tests/unit/syntaxes/test_blank_nodes.py \
+    tests/unit/documents/syntaxes/html/test_elements.py tests/property/test_element_twins.py tests/corpus \
+    tests/property/test_blank_node_labels.py tests/unit/documents/syntaxes/rdf/test_blank_nodes.py \
     tests/property/test_foreign_names.py tests/property/test_tame_twins.py tests/unit/analysis \
-    tests/property/test_record_twins.py tests/property/test_references.py tests/property/test_term_twins.py tests/unit/syntaxes/test_sink.py \
-    tests/unit/syntaxes/test_charset.py tests/unit/syntaxes/test_html_tree.py tests/unit/syntaxes/test_rdf_guards.py
+    tests/property/test_record_twins.py tests/property/test_references.py tests/property/test_term_twins.py tests/unit/documents/syntaxes/test_sink.py \
+    tests/unit/documents/syntaxes/test_charset.py tests/unit/documents/syntaxes/html/test_tree.py tests/unit/documents/syntaxes/test_guards.py
 "$python" tests/property/fuzzing.py document 11 "$seconds" "$kept/input"

@@ -25,8 +25,8 @@ What is public and stays so is listed under [stability](stability.md). This page
 
 ## Functions
 
-::: quadloom.phases.transform.transform
-::: quadloom.asking.inspect.inspect.inspect
+::: quadloom.documents.transform.transform
+::: quadloom.crawling.inspect.inspection.inspect
 ::: quadloom.warehouse.open_warehouse
 ::: quadloom.settings.loading.load
 
@@ -34,14 +34,14 @@ What is public and stays so is listed under [stability](stability.md). This page
 
 ::: quadloom.warehouse.Warehouse
 ::: quadloom.asking.questions.WarehouseQueries
-::: quadloom.crawl.requests.CrawlRequests
-::: quadloom.crawl.scope.CrawlScope
-::: quadloom.subscriptions.service.Subscriptions
-::: quadloom.maintenance.maintenance.Maintenance
+::: quadloom.crawling.run.requests.CrawlRequests
+::: quadloom.crawling.run.scope.CrawlScope
+::: quadloom.crawling.subscriptions.service.Subscriptions
+::: quadloom.maintenance.tasks.Maintenance
 
 ## For plug-ins
 
-::: quadloom.syntaxes.registry.Context
+::: quadloom.documents.syntaxes.registry.Context
 ::: quadloom.errors
 """
 

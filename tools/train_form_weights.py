@@ -1,4 +1,4 @@
-"""Learn the weights of `quadloom.topical.forms.classifier` from annotated pages.
+"""Learn the weights of `quadloom.crawling.topical.forms.classifier` from annotated pages.
 
     python tools/train_form_weights.py [--report]
 
@@ -19,12 +19,12 @@ import msgspec
 import numpy as np
 from scipy.optimize import minimize
 
+from quadloom.crawling.topical.forms.classifier import FormWeights, is_harmless
+from quadloom.crawling.topical.forms.features import NAMES, features
+from quadloom.crawling.topical.forms.html_forms import read_forms
 from quadloom.model.url import host_of, site_of
-from quadloom.topical.forms.classifier import FormWeights, is_harmless
-from quadloom.topical.forms.features import NAMES, features
-from quadloom.topical.forms.html_forms import read_forms
 
-TARGET = Path(__file__).parents[1] / "src/quadloom/topical/data/form_weights.json"
+TARGET = Path(__file__).parents[1] / "src/quadloom/crawling/topical/data/form_weights.json"
 
 
 def folder() -> Path:

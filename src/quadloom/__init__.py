@@ -18,20 +18,24 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from quadloom.version import __version__
+from quadloom import former_names
 
 if TYPE_CHECKING:
-    from quadloom.asking.inspect.inspect import inspect as inspect
-    from quadloom.phases.transform import transform as transform
+    from quadloom.crawling.inspect.inspection import inspect as inspect
+    from quadloom.documents.transform import transform as transform
+    from quadloom.model.version import __version__ as __version__
     from quadloom.warehouse import Warehouse as Warehouse
     from quadloom.warehouse import open_warehouse as open
+
+former_names.install()
 
 __all__ = ["Warehouse", "__version__", "inspect", "open", "transform"]
 
 _PLACES = {
-    "inspect": ("quadloom.asking.inspect.inspect", "inspect"),
+    "__version__": ("quadloom.model.version", "__version__"),
+    "inspect": ("quadloom.crawling.inspect.inspection", "inspect"),
     "open": ("quadloom.warehouse", "open_warehouse"),
-    "transform": ("quadloom.phases.transform", "transform"),
+    "transform": ("quadloom.documents.transform", "transform"),
     "Warehouse": ("quadloom.warehouse", "Warehouse"),
 }
 

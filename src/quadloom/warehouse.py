@@ -16,41 +16,42 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Unpack
 
-from quadloom.crawl.scope import CrawlScope, stored_scope
+from quadloom.crawling.run.scope import CrawlScope, stored_scope
 from quadloom.errors import StoreError, UsageError
-from quadloom.ingest.failpoints import Failpoints
 from quadloom.maintenance.lost_database import refuse_lost_database
 from quadloom.model.phase import ALL_PHASES, PhaseName
+from quadloom.planning.scope import Scope
 from quadloom.process.clock import unix_time
 from quadloom.process.durable import make_folder
-from quadloom.scheduling.scope import Scope
+from quadloom.process.failpoints import Failpoints
 from quadloom.settings import Settings
 from quadloom.settings.loading import load
+from quadloom.stores.opened import Stores, open_stores, places_of
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.text import SearchAnswer
 from quadloom.stores.sqlite.lock import WarehouseLock
-from quadloom.stores.stores import Stores, open_stores, places_of
 
 if TYPE_CHECKING:
     from quadloom.asking.questions import WarehouseQueries
     from quadloom.asking.search import SearchFilters
     from quadloom.asking.sparql.service import QueryResult
     from quadloom.asking.things.library import Things
-    from quadloom.cluster.member import ClusterMember
-    from quadloom.crawl.recovery import RecoveryReport
-    from quadloom.crawl.requests import CrawlRequests
-    from quadloom.crawl.session import RunningCrawl
-    from quadloom.maintenance.bulk import Runner
-    from quadloom.maintenance.maintenance import Maintenance
+    from quadloom.crawling.cluster.member import ClusterMember
+    from quadloom.crawling.run.requests import CrawlRequests
+    from quadloom.crawling.run.session import RunningCrawl
+    from quadloom.crawling.runs import Runs
+    from quadloom.crawling.subscriptions.service import Subscriptions
+    from quadloom.crawling.topical.crawl import StrategyName, TopicalStrategy, TopicReport
+    from quadloom.crawling.topical.relevance import Example, Judge
+    from quadloom.crawling.topical.run import TopicalRun
+    from quadloom.crawling.topical.search.engines import SearchLead
+    from quadloom.crawling.topical.sites import SeedSite
+    from quadloom.crawling.topical.survey import SurveyedSite
+    from quadloom.maintenance.importance import RankReport
+    from quadloom.maintenance.recovery import RecoveryReport
+    from quadloom.maintenance.tasks import Maintenance
     from quadloom.model.event import EventKind
-    from quadloom.runs import RankReport, Runs
-    from quadloom.subscriptions.service import Subscriptions
-    from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport
-    from quadloom.topical.relevance import Example, Judge
-    from quadloom.topical.run import TopicalRun
-    from quadloom.topical.search.engines import SearchLead
-    from quadloom.topical.sites import SeedSite
-    from quadloom.topical.survey import SurveyedSite
+    from quadloom.process.bulk_tasks import Runner
 
 
 class Warehouse:
@@ -104,7 +105,7 @@ class Warehouse:
         cls, path: Path, settings: Settings, *, repairing: bool, phases: frozenset[PhaseName] = ALL_PHASES
     ) -> Warehouse:
         if settings.transform.syntaxes:
-            from quadloom.phases.loaders import check_syntaxes
+            from quadloom.documents.syntaxes.plugins import check_syntaxes
 
             check_syntaxes(settings)
         try:
@@ -132,11 +133,11 @@ class Warehouse:
         progress: Callable[[int], None] = lambda _records: None,
         notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
     ) -> RecoveryReport:
-        """Recover a warehouse whose database is lost or damaged, from its archive; see `quadloom.crawl.recovery`.
+        """Recover a warehouse whose database is lost or damaged, from its archive; see `quadloom.maintenance.recovery`.
         `progress` receives how many records were read, `notice` what a person should see.
 
         Raises `UsageError` if the database is whole, and `StoreError` if the archive has no page."""
-        from quadloom.crawl.recovery import recover
+        from quadloom.maintenance.recovery import recover
 
         settings = settings or Settings()
         report = recover(Path(path), settings, progress=progress, notice=notice)
@@ -162,28 +163,29 @@ class Warehouse:
     def ask(self) -> WarehouseQueries:
         """Search, SPARQL, entities, history, statistics."""
         from quadloom.asking.questions import WarehouseQueries
+        from quadloom.crawling.workers.version_reader import ArchivedVersions
 
-        ask = WarehouseQueries(self.stores)
+        ask = WarehouseQueries(self.stores, ArchivedVersions(self.stores.archive, self.settings))
         self._opened.callback(ask.close)
         return ask
 
     @property
     def requests(self) -> CrawlRequests:
         """Seeds, refresh, publish, why."""
-        from quadloom.crawl.requests import CrawlRequests
+        from quadloom.crawling.run.requests import CrawlRequests
 
         return CrawlRequests(self.stores, self.scope)
 
     @property
     def subscriptions(self) -> Subscriptions:
-        from quadloom.subscriptions.service import Subscriptions
+        from quadloom.crawling.subscriptions.service import Subscriptions
 
         return Subscriptions(self.stores, lambda: self.ask.queries)
 
     @property
     def maintenance(self) -> Maintenance:
         """Export, import, verify, rebuild, prune."""
-        from quadloom.maintenance.maintenance import Maintenance
+        from quadloom.maintenance.tasks import Maintenance
 
         return Maintenance(self.stores, self.ask, self._reopen)
 
@@ -263,8 +265,8 @@ class Warehouse:
         without an end keeps it fresh. `every` ("7d"): such a crawl also looks for new pages so often. `limits` are
         settings of `[topic]`: `budget=500`, `per_site=20` …
         """
-        from quadloom.runs import TopicOptions
-        from quadloom.topical.relevance import Topic
+        from quadloom.crawling.runs import TopicOptions
+        from quadloom.crawling.topical.relevance import Topic
 
         topic = Topic(broad, narrow, tuple(examples), tuple(against), tuple(types))
         options = TopicOptions(strategy=strategy, judge=judge, site_search=site_search, progress=progress, every=every)
@@ -290,7 +292,9 @@ class Warehouse:
         """Compute the importance of all pages now; crawls of this warehouse take it up with their next ranking.
         `runner`: does so in several processes or on several machines; `resume` continues after an interruption.
         `progress` gets the passes over the links that are complete, and the estimated error."""
-        return self._runs.rank(runner, resume=resume, limit=limit, progress=progress)
+        from quadloom.maintenance.importance import rank
+
+        return rank(self.stores, self.settings, runner, resume=resume, limit=limit, progress=progress)
 
     # Single phases, each until nothing is left for it. What they leave is in the catalog and the archive.
 
@@ -319,7 +323,7 @@ class Warehouse:
     @cached_property
     def _runs(self) -> Runs:
         """Imported when something is started: looking something up needs no crawler."""
-        from quadloom.runs import Runs
+        from quadloom.crawling.runs import Runs
 
         return Runs(self.stores, self.settings, self.scope, self.requests, lambda: self.ask.queries)
 

@@ -12,11 +12,11 @@ import pytest
 from _pytest.mark import ParameterSet
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 
+from quadloom.documents.syntaxes import jsonld
+from quadloom.documents.syntaxes.iri import resolve
+from quadloom.documents.syntaxes.jsonld.loader import Fetch, LoadedDocument, fetch_document, is_json, links_of
+from quadloom.documents.syntaxes.jsonld.terms import invalid
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes import jsonld
-from quadloom.syntaxes.iri import resolve
-from quadloom.syntaxes.jsonld.loader import Fetch, LoadedDocument, fetch_document, is_json, links_of
-from quadloom.syntaxes.jsonld.terms import invalid
 
 SHARED = Path(os.environ.get("QUADLOOM_SHARED") or Path(__file__).resolve().parents[2] / ".." / "shared")
 SUITE = SHARED / "suites" / "json-ld"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, Quad, RdfFormat, parse
 
-from quadloom.syntaxes import microdata
+from quadloom.documents.syntaxes import microdata
 
 SHARED = Path(os.environ.get("QUADLOOM_SHARED") or Path(__file__).resolve().parents[2] / ".." / "shared")
 SUITE = SHARED / "suites" / "microdata-rdf"

@@ -10,8 +10,8 @@ import pytest
 from pyoxigraph import RdfFormat
 from pyoxigraph import parse as parse_rdf
 
-from quadloom.syntaxes import microformats
-from quadloom.syntaxes.microformats.rdf import TYPES
+from quadloom.documents.syntaxes import microformats
+from quadloom.documents.syntaxes.microformats.rdf import TYPES
 
 SHARED = Path(os.environ.get("QUADLOOM_SHARED") or Path(__file__).resolve().parents[2] / ".." / "shared")
 SUITE = SHARED / "suites" / "microformats"

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 
+from quadloom.documents.syntaxes import jsonld, microdata, microformats, rdfa
+from quadloom.documents.syntaxes.rdf import files
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.url import absolute
-from quadloom.syntaxes import jsonld, microdata, microformats, rdfa
-from quadloom.syntaxes.rdf import files
 
 OWN = Path(__file__).parent / "own"
 CASES = sorted(path for path in OWN.glob("*/*") if ".expected." not in path.name)

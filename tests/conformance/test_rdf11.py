@@ -10,8 +10,8 @@ from _pytest.mark import ParameterSet
 from pyoxigraph import BlankNode, CanonicalizationAlgorithm, Dataset, Literal, NamedNode, RdfFormat, Store
 from pyoxigraph import parse as reference_parse
 
+from quadloom.documents.syntaxes.rdf.files import RdfKind, extract
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes.rdf.files import RdfKind, extract
 
 SHARED = Path(os.environ.get("QUADLOOM_SHARED") or Path(__file__).resolve().parents[2] / ".." / "shared")
 SUITE = SHARED / "suites" / "rdf11"

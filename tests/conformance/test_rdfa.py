@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pyoxigraph
 import pytest
 
-from quadloom.syntaxes.rdfa import extract
+from quadloom.documents.syntaxes.rdfa import extract
 
 SHARED = Path(os.environ.get("QUADLOOM_SHARED") or Path(__file__).resolve().parents[2] / ".." / "shared")
 SUITE = SHARED / "suites" / "rdfa"

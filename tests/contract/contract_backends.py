@@ -43,8 +43,8 @@ from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.frontier import SqliteFrontier
 from quadloom.stores.sqlite.outbox import SqliteOutbox
 from quadloom.stores.sqlite.schema import SCHEMA
-from quadloom.stores.text.sharded import ShardedText
-from quadloom.stores.text.tantivy import TantivyText
+from quadloom.stores.tantivy.index import TantivyText
+from quadloom.stores.tantivy.sharded import ShardedText
 from quadloom_lab.memory.archive import MemoryArchive
 from quadloom_lab.memory.catalog import MemoryCatalog
 from quadloom_lab.memory.frontier import MemoryFrontier

@@ -13,15 +13,15 @@ import pytest
 from quadloom.errors import DiskFull
 from quadloom.model.page import Page
 from quadloom.model.quads import Quads
+from quadloom.model.text import TextDocument
 from quadloom.settings import CrawlSettings, GuardSettings, PolitenessSettings, Settings, StoreSettings
 from quadloom.stores.archive.warc import WarcArchive
 from quadloom.stores.archive.warc_record import encode
-from quadloom.stores.protocols.text import TextDocument
 from quadloom.stores.quads.oxigraph import OxigraphQuads
 from quadloom.stores.sqlite.catalog import SqliteCatalog
 from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.schema import SCHEMA
-from quadloom.stores.text.tantivy import TantivyText
+from quadloom.stores.tantivy.index import TantivyText
 from quadloom.warehouse import Warehouse
 from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
 

@@ -6,7 +6,7 @@ import pytest
 from contract_backends import State
 from msgspec.structs import replace
 
-from quadloom.model.notice import Notice, NoticeKind
+from quadloom.model.event import Notice, NoticeKind
 from quadloom.model.outcome import ArchiveRef
 from quadloom.stores.protocols.outbox import Delivery
 

@@ -7,7 +7,8 @@ import random
 import pytest
 from contract_backends import Shelf
 
-from quadloom.stores.protocols.text import SearchRequest, TextDocument, TextIndex
+from quadloom.model.text import TextDocument
+from quadloom.stores.protocols.text import SearchRequest, TextIndex
 
 YEAR = 31_556_952.0
 EVENT, PERSON = "http://schema.org/Event", "http://xmlns.com/foaf/0.1/Person"

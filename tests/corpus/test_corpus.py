@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from quadloom.phases.transform import transform
+from quadloom.documents.transform import transform
 from quadloom.settings import Settings, TransformSettings
 
 HERE = Path(__file__).parent

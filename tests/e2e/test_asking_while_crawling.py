@@ -15,8 +15,8 @@ from typing import NamedTuple
 import pytest
 
 from faults.crawling import finish, start, write_config
+from quadloom.asking.export.selection import Selection
 from quadloom.cli.main import run as run_command
-from quadloom.export.selection import Selection
 from quadloom.settings import Settings
 from quadloom.warehouse import Warehouse
 from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process

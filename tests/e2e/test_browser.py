@@ -15,7 +15,7 @@ import pytest
 
 from command_line import quadloom as command
 from fakeweb.scripted import Answer, ScriptedSite, html
-from quadloom.asking.inspect.inspect import inspect
+from quadloom.crawling.inspect.inspection import inspect
 from quadloom.errors import SettingsError
 from quadloom.fetching.browser import renderer
 from quadloom.fetching.browser.renderer import BROWSERS, BrowserRenderer, Rendering, find_browser

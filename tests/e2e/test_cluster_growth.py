@@ -20,8 +20,8 @@ import pytest
 
 from e2e.test_cluster import Cluster, stop
 from faults.crawling import kill_group
-from quadloom.cluster.beat import read_beat
-from quadloom.crawl.report import CrawlReport
+from quadloom.crawling.cluster.beat import read_beat
+from quadloom.crawling.run.report import CrawlReport
 from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timing]

@@ -13,8 +13,8 @@ from starlette.testclient import TestClient
 
 from e2e.test_cluster import Cluster, stop
 from faults.crawling import command, finish, kill_group
-from quadloom.cluster.steering import ClusterReader
-from quadloom.cluster.view import WorkerView, cluster_view
+from quadloom.crawling.cluster.steering import ClusterReader
+from quadloom.crawling.cluster.view import WorkerView, cluster_view
 from quadloom.errors import QuadloomError
 from quadloom.settings.loading import load
 from quadloom.web.app import create_app

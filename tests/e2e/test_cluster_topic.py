@@ -19,10 +19,10 @@ import pytest
 from e2e.test_topic import TOPIC, TopicServer, check_politeness
 from faults.crawling import command, kill_group
 from postgres_server import postgres
+from quadloom.crawling.topical.topic import TopicCrawl
+from quadloom.crawling.topical.watched_topics import WatchedTopic
 from quadloom.model.wire import decode
 from quadloom.stores.shards import SHARDS, shard_of
-from quadloom.topical.topic import TopicCrawl
-from quadloom.topical.watched_topics import WatchedTopic
 from servers import sparql_server
 
 pytestmark = pytest.mark.cluster

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import msgspec
 from xxhash import xxh3_128_digest
 
-from quadloom.crawl.control import Value, ask
-from quadloom.crawl.explain import Why
+from quadloom.crawling.run.control import Value, ask
+from quadloom.crawling.run.explain import Why
 from quadloom.model.outcome import Outcome
 from quadloom.settings import CrawlSettings, FreshnessSettings, GuardSettings, PolitenessSettings, Settings
 from quadloom.warehouse import Warehouse

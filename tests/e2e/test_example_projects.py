@@ -18,7 +18,7 @@ import pytest
 from command_line import quadloom
 from fakeweb.scripted import ScriptedSite, html
 from quadloom.cli.demo import demo_settings
-from quadloom.demo import DemoServer
+from quadloom.cli.demo_sites import DemoServer
 from quadloom.model.subscription import Subscription
 from quadloom.settings import Settings
 from quadloom.settings.loading import load

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import pytest
 
 from faults.crawling import command, finish, kill_group, start, write_config
-from quadloom.ingest.failpoints import EXIT_CODE
 from quadloom.maintenance.archive_order import all_pages
 from quadloom.maintenance.verify import is_page
 from quadloom.model.phase import Owed
+from quadloom.process.failpoints import EXIT_CODE
 from quadloom.warehouse import Warehouse
 from quadloom_lab.fakeweb import FakeWeb, FakeWebServer, WebSpec, serve_in_process
 

@@ -22,13 +22,13 @@ import pytest
 from command_line import quadloom
 from fakeweb.hub import Hub, hub_on_loopback
 from fakeweb.scripted import Answer, ScriptedSite
-from quadloom.crawl.control import ask
+from quadloom.crawling.run.control import ask
+from quadloom.crawling.subscriptions.websub import HubSubscription, read_topics
 from quadloom.errors import QuadloomError, StoreError
 from quadloom.model.url import fingerprint
 from quadloom.stores.sqlite.catalog import SqliteCatalog
 from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.state import DATABASE
-from quadloom.subscriptions.websub import HubSubscription, read_topics
 
 
 def feed(hub: str, title: str) -> Answer:

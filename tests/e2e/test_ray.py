@@ -18,12 +18,12 @@ import pytest
 
 from e2e.test_cluster import WEB, Cluster
 from faults.crawling import finish, finish_alone, kill_group, must_be_read, requests, start
-from quadloom.cluster.ray_tasks import on_ray_tasks, ray_session
-from quadloom.maintenance.bulk import BulkJob, TaskResult
 from quadloom.maintenance.verify import JOURNAL
 from quadloom.model.page import Page
 from quadloom.model.url import fingerprint
-from quadloom.ranking.link_matrix import LinkMatrix
+from quadloom.planning.ranking.link_matrix import LinkMatrix
+from quadloom.process.bulk_tasks import BulkJob, TaskResult
+from quadloom.process.ray_tasks import on_ray_tasks, ray_session
 from quadloom.settings import Settings, StoreSettings
 from quadloom.stores.archive.warc_record import encode, file_header
 from quadloom.warehouse import Warehouse
@@ -65,7 +65,7 @@ def kill_a_task() -> int:
     for _ in range(600):
         for child in psutil.Process().children(recursive=True):
             try:
-                if child.cmdline()[:1] == ["ray::_here"]:
+                if child.cmdline()[:1] == ["ray::_perform"]:
                     child.kill()
                     return int(child.pid)
             except (psutil.NoSuchProcess, psutil.ZombieProcess):
@@ -75,7 +75,7 @@ def kill_a_task() -> int:
 
 
 def test_a_killed_task_is_repeated_and_an_interrupted_job_is_resumed(warehouse: Warehouse) -> None:
-    ray = on_ray_tasks("local", SETTINGS)
+    ray = on_ray_tasks("local")
     given: list[set[str]] = []
 
     def interrupted(job: BulkJob, tasks: list[str]) -> Iterator[TaskResult]:
@@ -114,9 +114,7 @@ def test_the_passes_of_importance_share_one_connection(warehouse: Warehouse) -> 
     with ray_session("local") as ray:
         session = ray.get_runtime_context().get_job_id()
         passes: list[int] = []
-        together = warehouse.rank(
-            runner=on_ray_tasks("local", SETTINGS), progress=lambda number, _error: passes.append(number)
-        )
+        together = warehouse.rank(runner=on_ray_tasks("local"), progress=lambda number, _error: passes.append(number))
         assert ray.get_runtime_context().get_job_id() == session, "connected once"
     assert not ray.is_initialized()
     assert len(passes) > 3

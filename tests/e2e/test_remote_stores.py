@@ -15,8 +15,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from faults.crawling import command, finish, kill_group, must_be_read, requests, start, wait_for_requests, write_config
-from quadloom.ingest.failpoints import EXIT_CODE
 from quadloom.maintenance.archive_order import all_pages
+from quadloom.process.failpoints import EXIT_CODE
 from quadloom.settings.loading import load
 from quadloom.stores.archive.s3_bucket import S3Address, S3Bucket
 from quadloom.warehouse import Warehouse

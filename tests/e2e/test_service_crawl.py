@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from quadloom.crawl.report import CrawlReport
+from quadloom.crawling.run.report import CrawlReport
 from quadloom.model.service import InstanceLoad
 from quadloom.settings import CrawlSettings, GuardSettings, PolitenessSettings, ServiceSettings, Settings
 from quadloom.warehouse import Warehouse

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from test_topic import DELAY, TopicServer, topic_server
 
 from postgres_server import postgres
-from quadloom.ingest.traps.filter import read_traps
+from quadloom.crawling.ingest.traps.filter import read_traps
+from quadloom.crawling.topical.site_search import SEARCHED
 from quadloom.model.outcome import READ_OUTCOMES
 from quadloom.settings import (
     CrawlSettings,
@@ -24,7 +25,6 @@ from quadloom.settings import (
     Settings,
     StoreSettings,
 )
-from quadloom.topical.site_search import SEARCHED
 from quadloom.warehouse import Warehouse
 from quadloom_lab.topical.sites import SitePlan
 

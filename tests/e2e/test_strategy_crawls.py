@@ -9,7 +9,7 @@ import pytest
 
 from command_line import quadloom
 from faults.crawling import command, finish, requests, write_config
-from quadloom.ingest.failpoints import EXIT_CODE
+from quadloom.process.failpoints import EXIT_CODE
 from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
 
 # The same as `all`, asked of the page's own graph.

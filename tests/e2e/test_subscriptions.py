@@ -13,12 +13,12 @@ import pytest
 from command_line import quadloom
 from fakeweb.receiver import receiving
 from fakeweb.scripted import Answer, ScriptedSite, html
-from quadloom.crawl.control import ask
+from quadloom.crawling.run.control import ask
 from quadloom.errors import QuadloomError
-from quadloom.model.notice import Notice
+from quadloom.model.event import Notice
 from quadloom.model.url import canonical, fingerprint
 from quadloom.model.wire import decode
-from quadloom.scheduling.page_row import PageScheduleRow
+from quadloom.planning.policy.page_row import PageScheduleRow
 from quadloom.settings import Settings
 from quadloom.settings.loading import load
 from quadloom.stores.sqlite.catalog import SqliteCatalog

@@ -18,13 +18,13 @@ import msgspec
 import pytest
 
 from quadloom.cli.main import run
+from quadloom.crawling.topical.relevance import Topic
+from quadloom.crawling.topical.sites import SeedSite
+from quadloom.crawling.topical.topic import CHANNELS, TOPICS
+from quadloom.crawling.topical.watched_topics import WATCHED, WatchedTopic, watch
 from quadloom.model.url import Url
 from quadloom.settings import FreshnessSettings
 from quadloom.settings.loading import load
-from quadloom.topical.relevance import Topic
-from quadloom.topical.sites import SeedSite
-from quadloom.topical.topic import CHANNELS, TOPICS
-from quadloom.topical.watched_topics import WATCHED, WatchedTopic, watch
 from quadloom.warehouse import Warehouse
 from quadloom_lab.topical.corpus import Corpus
 from quadloom_lab.topical.sites import SitePlan, plan_sites

@@ -10,7 +10,7 @@ import pytest
 
 from command_line import quadloom
 from quadloom.cli.demo import SITES_CONFIG, SITES_PORT
-from quadloom.demo import DemoServer
+from quadloom.cli.demo_sites import DemoServer
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/tutorial/first-crawl.md"
 

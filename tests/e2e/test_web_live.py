@@ -17,7 +17,7 @@ from urllib.parse import quote
 import pytest
 
 from e2e.live_site import PATIENCE, Live, live_site
-from quadloom.crawl.control import ask
+from quadloom.crawling.run.control import ask
 from servers import free_port
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,7 +13,7 @@ import pytest
 import quadloom
 from fakeweb.scripted import Answer, ScriptedSite, html
 from faults.crawling import finish
-from quadloom.ingest.traps.filter import read_traps
+from quadloom.crawling.ingest.traps.filter import read_traps
 from quadloom.settings import Settings, SiteSettings
 from quadloom.settings.loading import Value, load
 from quadloom.stores.protocols.catalog import IndexedPage

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import msgspec
 
-from quadloom.subscriptions.webhooks import NoticeMessage, signature
+from quadloom.crawling.subscriptions.webhooks import NoticeMessage, signature
 
 
 class Receiver:

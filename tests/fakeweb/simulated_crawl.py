@@ -13,19 +13,20 @@ from typing import NamedTuple
 
 import msgspec
 
-from quadloom.ingest.settle import settle_failure
+from quadloom.crawling.ingest.settle import settle_failure
+from quadloom.crawling.subscriptions.notify import ChangeNotifier
 from quadloom.model.link import Discovery, LinkKind
 from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
 from quadloom.model.page import Failure
 from quadloom.model.url import canonical, fingerprint, host_of
 from quadloom.model.visit import Visit
 from quadloom.model.wire import decode, encode
-from quadloom.ranking.ranker import PageRanker
-from quadloom.refresh.reschedule import Rescheduler
-from quadloom.refresh.scheduler import RefreshScheduler
-from quadloom.scheduling.change_rate import ChangeRate, Prior
-from quadloom.scheduling.page_row import PageScheduleRow
-from quadloom.scheduling.scope import KEPT_DEPTH
+from quadloom.planning.policy.change_rate import ChangeRate, Prior
+from quadloom.planning.policy.page_row import PageScheduleRow
+from quadloom.planning.ranking.ranker import PageRanker
+from quadloom.planning.refresh.reschedule import Rescheduler
+from quadloom.planning.refresh.scheduler import RefreshScheduler
+from quadloom.planning.scope import KEPT_DEPTH
 from quadloom.settings import Settings
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.quads.memory import MemoryQuads
@@ -34,7 +35,6 @@ from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.frontier import SqliteFrontier
 from quadloom.stores.sqlite.outbox import SqliteOutbox
 from quadloom.stores.sqlite.schema import SCHEMA
-from quadloom.subscriptions.notify import ChangeNotifier
 
 START = 1_700_000_000.0
 

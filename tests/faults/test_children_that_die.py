@@ -102,7 +102,7 @@ def tries(folder: Path) -> int:
 
 @pytest.mark.parametrize(
     ("module", "name"),
-    [("quadloom.fetching.http.transport", "fetch"), ("quadloom.workers.worker_main", "transform")],
+    [("quadloom.fetching.http.transport", "fetch"), ("quadloom.crawling.workers.worker_main", "transform")],
 )
 def test_a_process_that_cannot_start_ends_the_crawl_with_a_reason(tmp_path: Path, module: str, name: str) -> None:
     done = crawl(tmp_path, DAMAGED.format(module=module))

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from quadloom.crawl.commands import CrawlCommands
-from quadloom.crawl.control import ControlRequest
-from quadloom.crawl.session import CrawlSession
+from quadloom.crawling.run.commands import CrawlCommands
+from quadloom.crawling.run.control import ControlRequest
+from quadloom.crawling.run.session import CrawlSession
 from quadloom.errors import QuadloomError
 from quadloom.fetching.in_process import respond
 from quadloom.fetching.transport import FetchRequest

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from faults.crawling import command, finish, must_be_read, requests, write_config
-from quadloom.ingest.failpoints import EXIT_CODE, POINTS
+from quadloom.process.failpoints import EXIT_CODE, POINTS
 from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
 
 

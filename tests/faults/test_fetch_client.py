@@ -17,8 +17,8 @@ import pytest
 import zstandard
 from fetch_server import Seen, Server, reply
 
+from quadloom.documents.archives.content_coding import BodyDecoder
 from quadloom.errors import FetchError
-from quadloom.fetching.http.content_coding import BodyDecoder
 from quadloom.fetching.http.documents import DocumentFetcher, fetch_one
 from quadloom.fetching.http.transport import CurlTransport
 from quadloom.fetching.transport import FetchRequest, Result

@@ -17,10 +17,10 @@ import pytest
 from fakeweb.receiver import receiving
 from fakeweb.scripted import ScriptedSite, html
 from faults.crawling import command, finish, finish_alone, kill_group, start, wait_for_requests, write_config
-from quadloom.ingest.failpoints import EXIT_CODE
+from quadloom.crawling.subscriptions.webhooks import NoticeMessage
 from quadloom.model.subscription import Subscription
+from quadloom.process.failpoints import EXIT_CODE
 from quadloom.stores.protocols.outbox import Delivery
-from quadloom.subscriptions.webhooks import NoticeMessage
 from quadloom.warehouse import Warehouse
 from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
 

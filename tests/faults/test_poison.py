@@ -11,8 +11,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from quadloom.crawling.workers.pool import PoolChanged, TransformResult, WorkerPool
 from quadloom.errors import NothingFound
-from quadloom.model.notice import Notice
+from quadloom.model.event import Notice
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.settings import CrawlSettings, LimitSettings, Settings, WebSettings
@@ -20,7 +21,6 @@ from quadloom.stores.archive.warc_record import encode, file_header
 from quadloom.warehouse import Warehouse
 from quadloom.web.app import create_app
 from quadloom.web.server.state import SiteState
-from quadloom.workers.pool import PoolChanged, TransformResult, WorkerPool
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -44,7 +44,7 @@ def poison(body):
             hold.append(bytearray(16 << 20))
             time.sleep(0.02)
 
-import quadloom.pipeline as pipeline
+import quadloom.documents.pipeline as pipeline
 original = pipeline.process_page
 
 def poisoned(page, *rest):
@@ -178,7 +178,7 @@ def test_an_old_version_that_hurts_its_reader_gives_no_difference_and_a_reason(
 ) -> None:
     """Neither the owner of a warehouse nor a web server parses an archived page itself."""
     parsed: list[object] = []
-    monkeypatch.setattr("quadloom.pipeline.transform", lambda *_, **named: parsed.append(named))
+    monkeypatch.setattr("quadloom.documents.pipeline.transform", lambda *_, **named: parsed.append(named))
     poison(tmp_path, monkeypatch)
     settings = Settings(limits=LimitSettings(transform_seconds=4.0, transform_bytes=300 << 20))
     with Warehouse.read(harmful_past, settings=settings) as warehouse:

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from quadloom.ranking.link_matrix import RECORD, LinkMatrix
-from quadloom.ranking.page_ranks import PageRanks
-from quadloom.ranking.ranking_job import RankingOrder, run_ranking
-from quadloom.ranking.segment_compaction import compact_segments
+from quadloom.planning.ranking.link_matrix import RECORD, LinkMatrix
+from quadloom.planning.ranking.page_ranks import PageRanks
+from quadloom.planning.ranking.ranking_job import RankingOrder, run_ranking
+from quadloom.planning.ranking.segment_compaction import compact_segments
 from quadloom.settings import FreshnessSettings
 
 PAGES = 40

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from faults.crawling import command, finish, kill_group, start
-from quadloom.ingest.failpoints import EXIT_CODE, REBUILD_POINTS
+from quadloom.documents.descriptions import PAGES
 from quadloom.maintenance.archive_order import all_pages
 from quadloom.model.page import Page
-from quadloom.phases.descriptions import PAGES
+from quadloom.process.failpoints import EXIT_CODE, REBUILD_POINTS
 from quadloom.stores.archive.warc_record import encode, file_header
 from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.stores.protocols.text import SearchRequest

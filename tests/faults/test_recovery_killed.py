@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from faults.crawling import command, finish, kill_group, start
-from quadloom.ingest.failpoints import EXIT_CODE, REBUILD_POINTS, RECOVERY_POINTS
 from quadloom.model.page import Page
+from quadloom.process.failpoints import EXIT_CODE, REBUILD_POINTS, RECOVERY_POINTS
 from quadloom.stores.archive.warc_record import encode, file_header
 from quadloom.stores.protocols.text import SearchRequest
 from quadloom.stores.sqlite.state import DATABASE

@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 from e2e.live_site import live_site
-from quadloom.asking.statistics import OPEN
-from quadloom.crawl.control import ask
+from quadloom.crawling.run.control import ask
+from quadloom.stores.statistics import OPEN
 from quadloom.warehouse import Warehouse
 
 

@@ -25,8 +25,8 @@ import msgspec
 import pytest
 
 from faults.crawling import command, finish
-from quadloom.crawl.control import ask
-from quadloom.crawl.report import CrawlReport
+from quadloom.crawling.run.control import ask
+from quadloom.crawling.run.report import CrawlReport
 from quadloom.errors import QuadloomError
 
 MINUTES = float(os.environ.get("QUADLOOM_SOAK_MINUTES", "30"))

@@ -12,16 +12,16 @@ from contextlib import closing, contextmanager, suppress
 
 import pytest
 
+from quadloom.crawling.subscriptions.webhooks import WebhookDeliverer, message
 from quadloom.fetching.http.transport import CurlTransport
 from quadloom.fetching.in_process import InProcessTransport, respond
 from quadloom.fetching.transport import FetchRequest, Transport
-from quadloom.model.notice import Notice
+from quadloom.model.event import Notice
 from quadloom.model.page import Page
 from quadloom.model.subscription import Subscription
 from quadloom.settings import GuardSettings, LimitSettings, PolitenessSettings, Settings
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.protocols.quads import Difference
-from quadloom.subscriptions.webhooks import WebhookDeliverer, message
 from quadloom_lab.memory.catalog import MemoryCatalog
 from quadloom_lab.memory.frontier import MemoryFrontier
 from quadloom_lab.memory.outbox import MemoryOutbox

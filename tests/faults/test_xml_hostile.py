@@ -11,13 +11,13 @@ from threading import Thread
 import pytest
 from lxml import etree
 
-from quadloom.asking.inspect.inspect import inspect
+from quadloom.crawling.inspect.inspection import inspect
+from quadloom.documents.syntaxes.xml import stylesheet_folder as xslt_folder
+from quadloom.documents.syntaxes.xml.xslt import compiled
+from quadloom.documents.transform import transform
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.document import Transformed
-from quadloom.phases.transform import transform
 from quadloom.settings import LimitSettings, Settings, TransformSettings
-from quadloom.syntaxes.xml import stylesheet_folder as xslt_folder
-from quadloom.syntaxes.xml.xslt import compiled
 
 URL = "https://site.example/hostile"
 SECRET = "the-secret-of-a-file"

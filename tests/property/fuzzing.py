@@ -21,13 +21,13 @@ from pathlib import Path
 import pyoxigraph as ox
 
 from quadloom.asking.sparql.checks import check
+from quadloom.documents.extract import chosen
+from quadloom.documents.pipeline import process_page
 from quadloom.errors import QuadloomError, SettingsError
-from quadloom.export.imported_pages import read_files
 from quadloom.fetching.guard import Guard
+from quadloom.maintenance.importing.imported_pages import read_files
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
-from quadloom.phases.extract import chosen
-from quadloom.pipeline import process_page
 from quadloom.settings import LimitSettings, Settings, length_of
 from quadloom.settings.loading import load
 from quadloom.stores.archive.warc_record import encode, file_header

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from xxhash import xxh3_128_digest
 
+from quadloom.documents.syntaxes.rdf import blank_nodes
+from quadloom.documents.syntaxes.rdf.blank_nodes import _encodable, canonical, canonical_in_python, skolemise
+from quadloom.documents.syntaxes.terms import RDF, TYPE
 from quadloom.model.quads import Triple
-from quadloom.syntaxes.rdf import blank_nodes
-from quadloom.syntaxes.rdf.blank_nodes import _encodable, canonical, canonical_in_python, skolemise
-from quadloom.syntaxes.terms import RDF, TYPE
 from thoroughness import examples
 
 PAGE = "https://example.org/page"
@@ -58,7 +58,7 @@ def test_both_twins_give_the_same_lines(triples: list[Triple]) -> None:
 
 
 def test_the_native_twin_is_in_use_if_it_was_built() -> None:
-    graphs = pytest.importorskip("quadloom.native.graphs")
+    graphs = pytest.importorskip("quadloom.documents.native.graphs")
     assert vars(blank_nodes)["_native"] is graphs.canonical
     roles: dict[str, int] = {}
     triples = (("_:a", "<a:name>", '"x"'), ("_:b", "<a:name>", '"y"'), ("<a:s>", "<a:p>", "<a:o>"))
@@ -67,7 +67,7 @@ def test_the_native_twin_is_in_use_if_it_was_built() -> None:
 
 
 def _native_lines(triples: tuple[Triple, ...]) -> tuple[bytes, list[str]] | None:
-    graphs = pytest.importorskip("quadloom.native.graphs")
+    graphs = pytest.importorskip("quadloom.documents.native.graphs")
     return graphs.canonical(triples, PAGE, blank_nodes.PREFIX, xxh3_128_digest, {}, blank_nodes._role)
 
 

@@ -8,7 +8,7 @@ import pyoxigraph as ox
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quadloom.phases.transform import transform
+from quadloom.documents.transform import transform
 from thoroughness import examples
 
 CORPUS = Path(__file__).resolve().parents[1] / "corpus" / "xml"

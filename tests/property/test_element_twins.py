@@ -1,4 +1,4 @@
-"""Any markup, however broken, looks the same to both twins of `quadloom.syntaxes.html.elements`."""
+"""Any markup, however broken, looks the same to both twins of `quadloom.documents.syntaxes.html.elements`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from quadloom.phases.transform import transform
-from quadloom.syntaxes.html import elements as seam
-from quadloom.syntaxes.html import text as text_rules
-from quadloom.syntaxes.html.elements import Elements
-from quadloom.syntaxes.html.text import folded_lines_in_python
+from quadloom.documents.syntaxes.html import elements as seam
+from quadloom.documents.syntaxes.html import text as text_rules
+from quadloom.documents.syntaxes.html.elements import Elements
+from quadloom.documents.syntaxes.html.text import folded_lines_in_python
+from quadloom.documents.transform import transform
 from thoroughness import examples
 
 pytestmark = pytest.mark.skipif("native" not in seam._twins, reason=seam.native_state())

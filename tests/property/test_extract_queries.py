@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from quadloom.asking.sparql.checks import template
 from quadloom.asking.sparql.prefixes import PREFIXES
+from quadloom.documents.extract import STRATEGIES
+from quadloom.documents.extract_queries import link_graph
 from quadloom.model.link import Link, LinkKind
 from quadloom.model.url import host_of, site_of
-from quadloom.phases.extract import STRATEGIES
-from quadloom.phases.extract_queries import link_graph
 
-QUERIES = resources.files("quadloom.phases") / "queries"
+QUERIES = resources.files("quadloom.documents") / "queries"
 PAGE = "http://www.site.example/page"
 targets = st.sampled_from(
     [

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quadloom.analysis import scripts
-from quadloom.analysis.scripts import splittable, splittable_in_python
+from quadloom.documents.words import scripts
+from quadloom.documents.words.scripts import splittable, splittable_in_python
 
 WORDS = st.sampled_from(
     [
@@ -36,7 +36,7 @@ def test_both_twins_rewrite_alike(lines: list[str], anything: str) -> None:
 
 
 def test_the_native_twin_is_in_use_if_it_was_built() -> None:
-    texts = pytest.importorskip("quadloom.native.texts")
+    texts = pytest.importorskip("quadloom.documents.native.texts")
     assert vars(scripts)["_native"] is texts.with_runs_rewritten
     text = "plain words " * 20 + "Москва, café"
     assert texts.with_runs_rewritten(text, 10, str.upper) == ("plain words " * 20 + "МОСКВА, café").encode()

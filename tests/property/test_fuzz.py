@@ -43,8 +43,8 @@ def test_what_was_found_before_is_harmless(target: str, tmp_path: Path) -> None:
 
 def test_a_fuzzer_sees_a_defect(tmp_path: Path) -> None:
     """If the pipeline reports a defect of its own, the run fails."""
-    code = "import sys; sys.argv = ['x', 'document', '1', '1', sys.argv[1]]; import fuzzing, quadloom.pipeline as p; "
-    code += "p.transform = lambda *a, **k: 1 / 0; fuzzing.main()"
+    code = "import sys; sys.argv = ['x', 'document', '1', '1', sys.argv[1]]; "
+    code += "import fuzzing, quadloom.documents.pipeline as p; p.transform = lambda *a, **k: 1 / 0; fuzzing.main()"
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "input")],
         capture_output=True,

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from quadloom.documents.extract import chosen
+from quadloom.documents.pipeline import process_page
 from quadloom.model import wire
 from quadloom.model.page import Page
+from quadloom.model.page_result import PageResult
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
-from quadloom.phases.extract import chosen
-from quadloom.phases.page_result import PageResult
-from quadloom.pipeline import process_page
 from quadloom.settings import IndexSettings, Settings
 from thoroughness import examples
 

@@ -8,15 +8,15 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 
+from quadloom.documents.syntaxes.jsonld.context import ContextProcessor
+from quadloom.documents.syntaxes.jsonld.expand import expand_document
+from quadloom.documents.syntaxes.jsonld.fast import ContextCache, FastWalk, NotSimple
+from quadloom.documents.syntaxes.jsonld.json import Json
+from quadloom.documents.syntaxes.jsonld.loader import ContextLoader
+from quadloom.documents.syntaxes.jsonld.rdf import RdfWriter
+from quadloom.documents.syntaxes.jsonld.terms import ActiveContext
+from quadloom.documents.syntaxes.sink import Sink
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes.jsonld.context import ContextProcessor
-from quadloom.syntaxes.jsonld.expand import expand_document
-from quadloom.syntaxes.jsonld.fast import ContextCache, FastWalk, NotSimple
-from quadloom.syntaxes.jsonld.json import Json
-from quadloom.syntaxes.jsonld.loader import ContextLoader
-from quadloom.syntaxes.jsonld.rdf import RdfWriter
-from quadloom.syntaxes.jsonld.terms import ActiveContext
-from quadloom.syntaxes.sink import Sink
 from thoroughness import examples
 
 PAGE = "https://example.org/shop/page?x=1"

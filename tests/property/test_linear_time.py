@@ -13,19 +13,20 @@ from quadloom.asking.sparql.checks import check
 from quadloom.asking.sparql.result_formats import without_formulas
 from quadloom.asking.things.paths import comparable, parse_path, words
 from quadloom.asking.things.selection import parse_condition
+from quadloom.crawling.ingest.traps.shapes import trap
+from quadloom.crawling.topical.anchors import read_outline
+from quadloom.crawling.topical.search.results import next_form, next_url
+from quadloom.crawling.topical.search.totals import total_of
+from quadloom.documents import link_headers
+from quadloom.documents.syntaxes.charset import charset_of, header_charset
 from quadloom.errors import QuadloomError
-from quadloom.fetching import link_headers, robots
+from quadloom.fetching import robots
 from quadloom.fetching.politeness import retry_after
-from quadloom.ingest.traps.shapes import trap
 from quadloom.model.link import stated_rhythm
 from quadloom.model.url import Url, canonical, encoded, host_of, resolve, site_of
 from quadloom.settings import LimitSettings
 from quadloom.stores.protocols.text import Highlights
-from quadloom.stores.search import snippets, text_query
-from quadloom.syntaxes.charset import charset_of, header_charset
-from quadloom.topical.anchors import read_outline
-from quadloom.topical.search.results import next_form, next_url
-from quadloom.topical.search.totals import total_of
+from quadloom.stores.text_queries import snippets, text_query
 from quadloom.web.server.negotiation import parse_accept
 from quadloom.web.view import filters
 

@@ -7,14 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from quadloom.syntaxes.html.elements import elements_of
-from quadloom.syntaxes.iri import BaseIri
-from quadloom.syntaxes.rdfa.frames import Frame
-from quadloom.syntaxes.rdfa.hosts import HOSTS
-from quadloom.syntaxes.rdfa.names import Names
-from quadloom.syntaxes.rdfa.processing import Attributes, Namespaces, Processor
-from quadloom.syntaxes.rdfa.trees import LexborMarkup, sparse, walk_elements
-from quadloom.syntaxes.sink import Sink
+from quadloom.documents.syntaxes.html.elements import elements_of
+from quadloom.documents.syntaxes.iri import BaseIri
+from quadloom.documents.syntaxes.rdfa.frames import Frame
+from quadloom.documents.syntaxes.rdfa.hosts import HOSTS
+from quadloom.documents.syntaxes.rdfa.names import Names
+from quadloom.documents.syntaxes.rdfa.processing import Attributes, Namespaces, Processor
+from quadloom.documents.syntaxes.rdfa.trees import LexborMarkup, sparse, walk_elements
+from quadloom.documents.syntaxes.sink import Sink
 from thoroughness import examples
 
 VALUES = {

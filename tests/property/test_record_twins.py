@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quadloom.documents import extract, index
+from quadloom.documents.syntaxes.rdf import links
+from quadloom.documents.syntaxes.terms import TYPE, XSD
 from quadloom.model.link import Link, LinkKind
 from quadloom.model.quads import Triple
-from quadloom.phases import extract, index
-from quadloom.syntaxes.rdf import links
-from quadloom.syntaxes.terms import TYPE, XSD
 from thoroughness import examples
 
-pytest.importorskip("quadloom.native.records")
+pytest.importorskip("quadloom.documents.native.records")
 
 IRIS = (
     "<http://schema.org/name>", "<https://schema.org/name>", "<https://schema.org/InStock>", "<http://a.example/b#c>",

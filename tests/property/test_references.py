@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from quadloom.documents.syntaxes.iri import ReferenceResolver
 from quadloom.model.url import resolve
-from quadloom.syntaxes.iri import ReferenceResolver
 from thoroughness import examples
 
 BASES = st.sampled_from(

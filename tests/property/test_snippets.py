@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quadloom.stores.protocols.text import Highlights
-from quadloom.stores.search.snippets import CLOSE, OPEN, snippet
-from quadloom.stores.search.text_query import fold
+from quadloom.stores.text_queries.snippets import CLOSE, OPEN, snippet
+from quadloom.stores.text_queries.text_query import fold
 
 # Letters whose folded form has no letter, one or several: é, ß, ﬁ, …, a combining accent, dotted I, CJK.
 _TEXTS = st.text(st.sampled_from("abcK9_-. éßﬁ…\u0301İı日Å"), max_size=60)

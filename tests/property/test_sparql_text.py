@@ -10,9 +10,9 @@ import rdflib
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from quadloom.documents.syntaxes.terms import iri, literal
 from quadloom.errors import StoreError
 from quadloom.stores.quads.sparql_text import exchange, graph_name, insertion
-from quadloom.syntaxes.terms import iri, literal
 from thoroughness import examples
 
 GRAPH = "http://a.example/page"

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quadloom.syntaxes.html import tree
-from quadloom.syntaxes.html.tree import MAX_DEPTH, tame
+from quadloom.documents.syntaxes.html import tree
+from quadloom.documents.syntaxes.html.tree import MAX_DEPTH, tame
 from thoroughness import examples
 
-texts = pytest.importorskip("quadloom.native.texts")
+texts = pytest.importorskip("quadloom.documents.native.texts")
 CORPUS = Path(__file__).parents[1] / "corpus"
 
 PIECES = st.sampled_from(

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from quadloom.syntaxes import sink, terms
-from quadloom.syntaxes.html.text import fold, fold_in_python
+from quadloom.documents.syntaxes import sink, terms
+from quadloom.documents.syntaxes.html.text import fold, fold_in_python
 from thoroughness import examples
 
-pytest.importorskip("quadloom.native.terms")
+pytest.importorskip("quadloom.documents.native.terms")
 
 SPACES = "".join(chr(code) for code in range(0x3100) if chr(code).isspace()) + "\u200b\u180e\ufeff"
 CHARACTERS = st.one_of(

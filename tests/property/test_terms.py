@@ -6,8 +6,8 @@ import pyoxigraph
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from quadloom.documents.syntaxes.terms import _checked_iri, iri, literal
 from quadloom.model.url import resolve
-from quadloom.syntaxes.terms import _checked_iri, iri, literal
 from thoroughness import examples
 
 PIECES = st.sampled_from(

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from quadloom.crawling.topical.forms.classifier import SearchForm, find_search_form
+from quadloom.crawling.topical.forms.html_forms import Form, read_forms
 from quadloom.model.url import host_of, site_of
-from quadloom.topical.forms.classifier import SearchForm, find_search_form
-from quadloom.topical.forms.html_forms import Form, read_forms
 
 _SPEC = importlib.util.find_spec("formasaurus")
 pytestmark = pytest.mark.skipif(

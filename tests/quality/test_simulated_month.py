@@ -18,7 +18,7 @@ import pytest
 
 from fakeweb.simulated_crawl import START, Answer, SimulatedCrawl
 from quadloom.model.outcome import READ_OUTCOMES
-from quadloom.scheduling.objectives import freshness
+from quadloom.planning.policy.objectives import freshness
 from quadloom.settings import CrawlSettings, FreshnessSettings, Settings
 from quadloom_lab.scheduling.optimal_refresh import optimal_rates
 

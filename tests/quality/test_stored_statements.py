@@ -14,16 +14,16 @@ import msgspec
 import pytest
 from xxhash import xxh3_64_hexdigest
 
-from quadloom.analysis import scripts
+from quadloom.documents import extract, index
+from quadloom.documents.extract import chosen
+from quadloom.documents.pipeline import process_page
+from quadloom.documents.syntaxes import guards, iri
+from quadloom.documents.syntaxes.rdf import blank_nodes, links
+from quadloom.documents.words import scripts
 from quadloom.model.page import Page
+from quadloom.model.page_result import PageResult
 from quadloom.model.visit import Visit
-from quadloom.phases import extract, index
-from quadloom.phases.extract import chosen
-from quadloom.phases.page_result import PageResult
-from quadloom.pipeline import process_page
 from quadloom.settings import AuditSettings, Settings
-from quadloom.syntaxes import guards, iri
-from quadloom.syntaxes.rdf import blank_nodes, links
 from quadloom_lab.realweb.web import RealPage, RealWeb
 
 DIGESTS = {

@@ -1,6 +1,6 @@
 """What a page costs must not grow unnoticed: two gates of 15 % on real-like pages, one by counting, one by CPU time.
 
-Each has two figures, one for each twin of `quadloom.syntaxes.html.elements`.
+Each has two figures, one for each twin of `quadloom.documents.syntaxes.html.elements`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from types import FrameType
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from quadloom.phases.transform import transform
-from quadloom.syntaxes.html import elements as seam
-from quadloom.syntaxes.html import text
-from quadloom.syntaxes.html.elements import Twin
+from quadloom.documents.syntaxes.html import elements as seam
+from quadloom.documents.syntaxes.html import text
+from quadloom.documents.syntaxes.html.elements import Twin
+from quadloom.documents.transform import transform
 from quadloom_lab.realweb.web import RealPage, RealWeb
 
 # Pinned on Python 3.11. After a change that makes pages cheaper, lower them; to raise one needs a reason in the commit.

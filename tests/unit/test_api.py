@@ -11,10 +11,10 @@ from collections.abc import Callable
 import pytest
 
 import quadloom
+from quadloom.documents.index import page_graph
+from quadloom.documents.syntaxes import jsonld, microdata, microformats, rdfa
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.quads import Quads
-from quadloom.phases.index import page_graph
-from quadloom.syntaxes import jsonld, microdata, microformats, rdfa
 
 URL = "https://e.example/page"
 CPU_SECONDS = 5.0  # of a loaded machine; the slowest of the list takes about one

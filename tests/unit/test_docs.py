@@ -14,8 +14,7 @@ import pytest
 from quadloom.cli.main import COMMANDS
 from quadloom.settings.loading import fields
 from quadloom.warehouse import Warehouse
-
-ROOT = Path(__file__).resolve().parents[2]
+from unit import ROOT
 
 
 def _builder() -> ModuleType:

@@ -11,7 +11,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from unit import ROOT
+
 PAGE = (ROOT / "docs/howto/extend.md").read_text(encoding="utf-8")
 _BLOCK = r"```\w*\n(?P<{}>.*?)```\n"
 STEP = re.compile(
@@ -28,7 +29,7 @@ import json, pathlib, sys
 import numpy as np
 from starlette.testclient import TestClient
 import quadloom
-from quadloom.scheduling import objectives
+from quadloom.planning.policy import objectives
 from quadloom_lab.scheduling.optimal_refresh import optimal_rates
 from quadloom.settings.loading import load
 from quadloom.web.app import create_app

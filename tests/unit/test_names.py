@@ -18,11 +18,3 @@ def test_no_public_class_name_is_defined_twice() -> None:
                 places[node.name].append(f"{path.relative_to(root)}:{node.lineno}")
     assert len(places) > 400
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
-
-
-def test_no_name_of_a_test_file_is_used_twice() -> None:
-    """pytest imports test files by their bare names, and refuses the second of a name."""
-    places: defaultdict[str, list[str]] = defaultdict(list)
-    for path in sorted(Path(__file__).resolve().parents[1].rglob("test_*.py")):
-        places[path.name].append(str(path))
-    assert {name: found for name, found in places.items() if len(found) > 1} == {}

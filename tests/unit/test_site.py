@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-ROOT = Path(__file__).resolve().parents[2]
+from unit import ROOT
 
 
 def nav_pages(entry: object) -> list[str]:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import inspect
 import re
+import subprocess
+import sys
 import tomllib
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 import yaml
 
 import quadloom
+from quadloom.former_names import FORMER
+from unit import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/reference/stability.md").read_text(encoding="utf-8")
 LISTED = re.findall(r"^- `(quadloom[\w.]+)(?:\(([^)]*)\))?`$", PAGE, re.MULTILINE)
 
@@ -39,6 +41,42 @@ def test_what_is_promised_is_there(name: str, parameters: str) -> None:
         assert callable(value)
         missing = set(parameters.split(", ")) - set(inspect.signature(value).parameters)
         assert not missing, f"parameters of {name} that the page promises"
+
+
+OF_0_2 = [
+    "quadloom.settings.loading.load",
+    "quadloom.syntaxes.rdfa.extract",
+    "quadloom.syntaxes.microdata.extract",
+    "quadloom.syntaxes.microformats.extract",
+    "quadloom.syntaxes.jsonld.extract",
+    "quadloom.syntaxes.rdf.extract",
+    "quadloom.asking.questions.WarehouseQueries",
+    "quadloom.crawl.requests.CrawlRequests",
+    "quadloom.crawl.scope.CrawlScope",
+    "quadloom.subscriptions.service.Subscriptions",
+    "quadloom.maintenance.maintenance.Maintenance",
+    "quadloom.syntaxes.registry.Context",
+    "quadloom.syntaxes.terms.iri",
+    "quadloom.syntaxes.terms.literal",
+    "quadloom.model.link.Link",
+    "quadloom.errors.QuadloomError",
+    "quadloom.errors.SyntaxInvalid",
+]
+
+
+@pytest.mark.parametrize("name", OF_0_2)
+def test_names_of_the_last_version_still_work(name: str) -> None:
+    """In a process of its own, since an import happens once. What has moved says where to."""
+    module, attribute = name.rsplit(".", 1)
+    script = f"from {module} import {attribute} as x; print(x.__module__)"
+    done = subprocess.run([sys.executable, "-W", "always", "-c", script], capture_output=True, text=True, check=True)
+    has_moved = any(module == former or module.startswith(f"{former}.") for former in FORMER)
+    assert has_moved == ("its former name works until version 0.4" in done.stderr), done.stderr
+    assert not done.stdout.strip().startswith(tuple(f"{former}." for former in FORMER))
+
+
+def test_the_table_of_former_names_is_complete() -> None:
+    assert dict(re.findall(r"^\| `(quadloom[\w.]+)` \| `(quadloom[\w.]+)` \|$", PAGE, re.MULTILINE)) == FORMER
 
 
 def test_nothing_public_is_left_out() -> None:

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from quadloom.crawl.scope import CrawlScope, stored_scope
+from quadloom.crawling.run.scope import CrawlScope, stored_scope
+from quadloom.documents.extract import seed_discoveries
 from quadloom.errors import SettingsError, UsageError
-from quadloom.phases.extract import seed_discoveries
 from quadloom.settings import CrawlSettings, GuardSettings, Settings
 from quadloom.stores.frontier.policy import FrontierPolicy
-from quadloom.stores.stores import Stores, open_stores
+from quadloom.stores.opened import Stores, open_stores
 from quadloom.warehouse import Warehouse
 from quadloom_lab.memory.frontier import MemoryFrontier
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from unit import ROOT
+
 PACKAGE = ROOT / "src/quadloom"
 
 
@@ -34,7 +35,7 @@ def test_every_file_of_the_package_is_in_the_wheel() -> None:
 
 
 def test_the_demo_is_a_data_file_and_a_small_server() -> None:
-    demo = {path.name for path in _packaged() if path.parent == PACKAGE / "demo"}
+    demo = {path.name for path in _packaged() if path.parent == PACKAGE / "cli/demo_sites"}
     assert demo == {"__init__.py", "questions.py", "server.py", "sites.json.gz"}
 
 
@@ -59,7 +60,7 @@ def test_an_empty_environment_with_only_the_wheel(tmp_path: Path) -> None:
     (wheel,) = (tmp_path / "dist").glob("*.whl")
     (sdist,) = (tmp_path / "dist").glob("*.tar.gz")
     names = zipfile.ZipFile(wheel).namelist()
-    assert "quadloom/demo/sites.json.gz" in names and "quadloom/py.typed" in names
+    assert "quadloom/cli/demo_sites/sites.json.gz" in names and "quadloom/py.typed" in names
     assert not [name for name in names if "lab" in name.split("/")[0] or "fakeweb" in name]
     if (PACKAGE / "web/static/vendor/manifest.json").is_file():  # `make web` was run
         assert [name for name in names if name.startswith("quadloom/web/static/vendor/yasgui")]

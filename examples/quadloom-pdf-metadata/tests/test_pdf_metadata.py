@@ -13,9 +13,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))  # runs wit
 
 from quadloom_pdf_metadata.info import date_time, info
 
-from quadloom.phases.transform import transform
-from quadloom.syntaxes.installed import SYNTAXES
-from quadloom.syntaxes.plugins import GROUP, with_plugins
+from quadloom.documents.transform import transform
+from quadloom.documents.syntaxes.installed import SYNTAXES
+from quadloom.documents.syntaxes.plugins import GROUP, with_plugins
 
 URL = "https://site.example/paper.pdf"
 DICTIONARY = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from random import Random
 
-from quadloom.checks.vocabulary import PropertyTerm, Vocabulary
+from quadloom.documents.checks.vocabulary import PropertyTerm, Vocabulary
 from quadloom_lab.markup import Described
 
 _TEXTS = {

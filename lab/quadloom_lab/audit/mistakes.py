@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
-from quadloom.checks.vocabulary import PropertyTerm, Vocabulary
+from quadloom.documents.checks.vocabulary import PropertyTerm, Vocabulary
 from quadloom_lab.audit.descriptions import description, expected
 from quadloom_lab.markup import Described
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from quadloom.checks.vocabulary import Vocabulary
+from quadloom.documents.checks.vocabulary import Vocabulary
 from quadloom.errors import UsageError
 from quadloom_lab.audit.mistakes import Planted
 

@@ -16,11 +16,11 @@ from functools import partial
 
 import pyoxigraph as ox
 
-from quadloom.phases.detect import detect
+from quadloom.documents.detect import detect
+from quadloom.documents.syntaxes.feeds import xml_feeds as feeds
+from quadloom.documents.syntaxes.registry import Context
+from quadloom.documents.syntaxes.xml.xslt import bundled
 from quadloom.settings import Settings
-from quadloom.syntaxes.feeds import xml_feeds as feeds
-from quadloom.syntaxes.registry import Context
-from quadloom.syntaxes.xml.xslt import bundled
 
 URL = "https://site.example/feed"
 SETTINGS = Settings()

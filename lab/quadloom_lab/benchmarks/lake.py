@@ -18,14 +18,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TypeVar, cast
 
-from quadloom.maintenance.bulk import BulkJob, TaskResult
 from quadloom.maintenance.lake.place import place_of
 from quadloom.maintenance.lake.query import ask
 from quadloom.maintenance.lake.sync import LakeReport, sync, sync_part
 from quadloom.model.outcome import Outcome, PageRow
 from quadloom.model.url import fingerprint
+from quadloom.process.bulk_tasks import BulkJob, TaskResult
 from quadloom.settings import Settings
-from quadloom.stores.stores import Stores
+from quadloom.stores.opened import Stores
 
 T = TypeVar("T")
 _QUADS = 25

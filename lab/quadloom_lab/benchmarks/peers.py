@@ -27,7 +27,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-from quadloom.phases.transform import transform
+from quadloom.documents.transform import transform
 from quadloom_lab.fakeweb import FakeRequest, FakeWeb, WebSpec
 
 SMALLEST, LARGEST = 15_000, 90_000  # bytes of a page

@@ -14,14 +14,14 @@ from pathlib import Path
 
 from xxhash import xxh3_64_hexdigest
 
+from quadloom.documents.extract import chosen
+from quadloom.documents.pipeline import process_page
+from quadloom.documents.syntaxes.plugins import all_syntaxes
 from quadloom.model import wire
 from quadloom.model.page import Page
+from quadloom.model.page_result import PageResult
 from quadloom.model.url import fingerprint
 from quadloom.model.visit import Visit
-from quadloom.phases.extract import chosen
-from quadloom.phases.loaders import all_syntaxes
-from quadloom.phases.page_result import PageResult
-from quadloom.pipeline import process_page
 from quadloom.settings import Settings
 
 HOST = "pages.example"

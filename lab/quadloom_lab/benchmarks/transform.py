@@ -13,10 +13,10 @@ from collections.abc import Callable
 
 from selectolax.lexbor import LexborHTMLParser
 
-from quadloom.phases.detect import detect
-from quadloom.phases.transform import transform
+from quadloom.documents.detect import detect
+from quadloom.documents.syntaxes.installed import SYNTAXES
+from quadloom.documents.transform import transform
 from quadloom.settings import Settings, TransformSettings
-from quadloom.syntaxes.installed import SYNTAXES
 from quadloom_lab.benchmarks.sample_pages import page
 
 URL = "https://news.example/articles/1"

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from quadloom.checks.vocabulary import vocabularies
 from quadloom.cli.session import session
+from quadloom.documents.checks.vocabulary import vocabularies
+from quadloom.documents.transform import transform
 from quadloom.model.finding import Finding
-from quadloom.phases.transform import transform
 from quadloom.settings import Settings
 from quadloom_lab.audit.descriptions import description
 from quadloom_lab.audit.foreign_pages import PAGES

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from quadloom.cli.session import session
-from quadloom.crawl.session import CrawlSession
+from quadloom.crawling.run.session import CrawlSession
 from quadloom.fetching.in_process import respond
 from quadloom.fetching.transport import FetchRequest
 from quadloom.fetching.unit import answered_in_process

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from quadloom.cli.session import session
-from quadloom.crawl.session import RunningCrawl
+from quadloom.crawling.run.session import RunningCrawl
 from quadloom.settings import Settings
 from quadloom.warehouse import Warehouse
 from quadloom_lab.commands.bench import Folder, Hosts, Pages, Seed, bench_settings

@@ -17,7 +17,7 @@ import msgspec
 
 from quadloom.cli.crawling.crawl import follow_crawl
 from quadloom.cli.session import Session, session
-from quadloom.crawl.report import CrawlReport
+from quadloom.crawling.run.report import CrawlReport
 from quadloom.settings import Settings
 from quadloom.stores.sqlite.state import DATABASE
 from quadloom.warehouse import Warehouse

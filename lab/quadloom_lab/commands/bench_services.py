@@ -14,10 +14,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
 
 from quadloom.cli.session import session
+from quadloom.crawling.workers.batch import TransformPool
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.settings import CrawlSettings, ServiceSettings, Settings
-from quadloom.workers.batch import TransformPool
 
 _PAPER = {1: 5, 3: 13, 5: 21}  # pages per second with 1, 1+2 and 1+4 nodes: table 2
 _XML = b"<page><title>tidy</title></page>"

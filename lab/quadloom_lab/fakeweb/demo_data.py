@@ -1,4 +1,4 @@
-"""Render the sites of `quadloom demo` into the data file of the wheel, `src/quadloom/demo/sites.json.gz`.
+"""Render the sites of `quadloom demo` into the data file of the wheel, `src/quadloom/cli/demo_sites/sites.json.gz`.
 
     python -m quadloom_lab.fakeweb.demo_data
 
@@ -17,7 +17,7 @@ from urllib.parse import urljoin, urlsplit
 
 import msgspec
 
-from quadloom.demo.server import SITES, StoredResponse, StoredSites
+from quadloom.cli.demo_sites.server import SITES, StoredResponse, StoredSites
 from quadloom_lab.fakeweb.exchange import FakeRequest, FakeResponse
 from quadloom_lab.fakeweb.web import RDF_TYPES, FakeWeb, demo_web
 

@@ -6,7 +6,7 @@ web, and `robots_status`, an outage of every robots.txt. The server, the oracle 
 
 from __future__ import annotations
 
-from quadloom.demo.server import preferred as preferred_type
+from quadloom.cli.demo_sites.server import preferred as preferred_type
 from quadloom_lab.fakeweb.content import bodies
 from quadloom_lab.fakeweb.content.feeds import DAY, EPOCH, rfc822
 from quadloom_lab.fakeweb.content.site_files import SiteSearch, allowed

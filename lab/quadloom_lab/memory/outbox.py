@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from quadloom.model.notice import Notice
+from quadloom.model.event import Notice
 from quadloom.model.outcome import ArchiveRef
 from quadloom.stores.protocols.outbox import NOBODY, Delivery, is_trimmed, moved_notice
 from quadloom_lab.memory.catalog import MemoryCatalog

@@ -12,12 +12,13 @@ from functools import lru_cache
 
 import msgspec
 
-from quadloom.analysis.words import FIELDS, analyse_fields, query_tokens, tokens_of
-from quadloom.stores.protocols.text import Highlights, Hit, SearchAnswer, SearchRequest, TextDocument
-from quadloom.stores.search import text_query
-from quadloom.stores.search.query_plan import Plan, SearchPlan, Way, WayField, Wish, plan_search
-from quadloom.stores.search.snippets import highlights_of, snippet
-from quadloom.stores.search.text_query import Clause, ParsedText, site_names
+from quadloom.documents.words.analysis import FIELDS, analyse_fields, query_tokens, tokens_of
+from quadloom.model.text import TextDocument
+from quadloom.stores.protocols.text import Highlights, Hit, SearchAnswer, SearchRequest
+from quadloom.stores.text_queries import text_query
+from quadloom.stores.text_queries.query_plan import Plan, SearchPlan, Way, WayField, Wish, plan_search
+from quadloom.stores.text_queries.snippets import highlights_of, snippet
+from quadloom.stores.text_queries.text_query import Clause, ParsedText, site_names
 
 _TIER = 200.0
 

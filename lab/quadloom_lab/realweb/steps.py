@@ -13,31 +13,31 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import NamedTuple
 
+from quadloom.documents.extract import chosen
+from quadloom.documents.pipeline import process_page
+from quadloom.documents.syntaxes.installed import SYNTAXES
+from quadloom.documents.syntaxes.registry import Context, Extractor
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
-from quadloom.phases.extract import chosen
-from quadloom.pipeline import process_page
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode
-from quadloom.syntaxes.installed import SYNTAXES
-from quadloom.syntaxes.registry import Context, Extractor
 from quadloom_lab.realweb.web import RealPage
 
 _STEPS = (
-    ("quadloom.phases.transform", "detect_body", "detect"),
-    ("quadloom.phases.transform", "signs_in", "signs of syntaxes"),
-    ("quadloom.phases.transform", "_add_data_links", "links in data"),
-    ("quadloom.phases.transform", "_checked", "checks"),
-    ("quadloom.syntaxes.registry", "tame", "guard of the parser"),
-    ("quadloom.syntaxes.registry", "parse_html", "parse"),
-    ("quadloom.syntaxes.registry", "elements_of", "elements by number"),
-    ("quadloom.syntaxes.html.page", "read_head", "head"),
-    ("quadloom.syntaxes.html.page", "read_links", "links"),
-    ("quadloom.pipeline", "page_graph", "canonical quads"),
-    ("quadloom.pipeline", "text_document", "words for the index"),
-    ("quadloom.pipeline", "targets", "targets of links"),
-    ("quadloom.pipeline", "discoveries", "new links"),
-    ("quadloom.pipeline", "edges", "link matrix"),
+    ("quadloom.documents.transform", "detect_body", "detect"),
+    ("quadloom.documents.transform", "signs_in", "signs of syntaxes"),
+    ("quadloom.documents.transform", "_add_data_links", "links in data"),
+    ("quadloom.documents.transform", "_checked", "checks"),
+    ("quadloom.documents.syntaxes.registry", "tame", "guard of the parser"),
+    ("quadloom.documents.syntaxes.registry", "parse_html", "parse"),
+    ("quadloom.documents.syntaxes.registry", "elements_of", "elements by number"),
+    ("quadloom.documents.syntaxes.html.page", "read_head", "head"),
+    ("quadloom.documents.syntaxes.html.page", "read_links", "links"),
+    ("quadloom.documents.pipeline", "page_graph", "canonical quads"),
+    ("quadloom.documents.pipeline", "text_document", "words for the index"),
+    ("quadloom.documents.pipeline", "targets", "targets of links"),
+    ("quadloom.documents.pipeline", "discoveries", "new links"),
+    ("quadloom.documents.pipeline", "edges", "link matrix"),
 )
 
 
@@ -137,7 +137,7 @@ def _measuring(clock: _Clock) -> Iterator[None]:
         owner = getattr(owner, inside) if inside else owner
         replaced.append((owner, name, getattr(owner, name)))
         setattr(owner, name, clock.measured(getattr(owner, name), label))
-    phase = import_module("quadloom.phases.transform")
+    phase = import_module("quadloom.documents.transform")
     guarded = phase._guarded
 
     def by_syntax(context: Context, extractor: Extractor) -> object:

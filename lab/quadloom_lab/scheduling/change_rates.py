@@ -1,4 +1,4 @@
-"""The estimator of `quadloom.scheduling.change_rate` for all pages of a simulated web at once.
+"""The estimator of `quadloom.planning.policy.change_rate` for all pages of a simulated web at once.
 
 A simulation reads thousands of pages per slot; one matrix product estimates all of them. A test compares the two page
 by page.
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from quadloom.scheduling.change_rate import (
+from quadloom.planning.policy.change_rate import (
     BINS,
     FIRST_GAP,
     GAP_STEP,

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from quadloom.scheduling.objectives import Vector, freshness, harmonic_cost, xyleme_cost
+from quadloom.planning.policy.objectives import Vector, freshness, harmonic_cost, xyleme_cost
 from quadloom_lab.scheduling.optimal_refresh import optimal_rates
 from quadloom_lab.scheduling.simulated_web import WebShape
 from quadloom_lab.scheduling.simulator import Estimator, SimulatedPolicy, SimulationPlan, run

@@ -25,11 +25,11 @@ from quadloom.model.link import Discovery
 from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
 from quadloom.model.url import fingerprint
 from quadloom.model.visit import Visit
-from quadloom.ranking.importance import importance
-from quadloom.ranking.ranker import PageRanker
-from quadloom.ranking.ranking_process import RankingInThread
-from quadloom.refresh.reschedule import new_scores
-from quadloom.refresh.scheduler import RefreshScheduler
+from quadloom.planning.ranking.importance import importance
+from quadloom.planning.ranking.ranker import PageRanker
+from quadloom.planning.ranking.ranking_process import RankingInThread
+from quadloom.planning.refresh.reschedule import new_scores
+from quadloom.planning.refresh.scheduler import RefreshScheduler
 from quadloom.settings import CrawlSettings, Settings
 from quadloom.stores.frontier.policy import FrontierPolicy, Order
 from quadloom.stores.protocols.frontier import FIRST_PLACE, Place

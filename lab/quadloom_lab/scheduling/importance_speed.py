@@ -28,10 +28,10 @@ import numpy.typing as npt
 from scipy import sparse
 
 from quadloom.errors import InputError
-from quadloom.ranking.importance import Engine, ImportanceIteration, fixpoint, sweep
-from quadloom.ranking.link_kernels import kernels
-from quadloom.ranking.link_slices import FileSlices, MemorySlices, slice_width, write_slices
-from quadloom.ranking.sweeps import SliceSweeps, Sweeps, sweeps_of
+from quadloom.planning.ranking.importance import Engine, ImportanceIteration, fixpoint, sweep
+from quadloom.planning.ranking.link_kernels import kernels
+from quadloom.planning.ranking.link_slices import FileSlices, MemorySlices, slice_width, write_slices
+from quadloom.planning.ranking.sweeps import SliceSweeps, Sweeps, sweeps_of
 
 Vector = npt.NDArray[np.float64]
 

@@ -23,7 +23,7 @@ import numpy.typing as npt
 import scipy  # its parts load on first use: half a second that most commands need not wait
 
 from quadloom.errors import InputError
-from quadloom.scheduling.objectives import POLICIES, Policy, Vector, rate_at_price, value
+from quadloom.planning.policy.objectives import POLICIES, Policy, Vector, rate_at_price, value
 
 Bound = float | npt.ArrayLike | None
 

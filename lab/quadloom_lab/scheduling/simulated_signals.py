@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from quadloom.scheduling.trust import Trust
+from quadloom.planning.policy.trust import Trust
 from quadloom_lab.scheduling.simulated_web import ChangeTimes, Pages, SimulatedWeb, Vector
 
 Source = Literal["dates", "lying-dates", "lastmod", "push"]

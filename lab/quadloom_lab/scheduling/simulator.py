@@ -19,8 +19,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from quadloom.scheduling.change_rate import Prior
-from quadloom.scheduling.objectives import Policy
+from quadloom.planning.policy.change_rate import Prior
+from quadloom.planning.policy.objectives import Policy
 from quadloom_lab.charts import Series, line_chart
 from quadloom_lab.scheduling.change_rates import ChangeRates
 from quadloom_lab.scheduling.optimal_refresh import most_valuable

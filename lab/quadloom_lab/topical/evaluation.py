@@ -14,13 +14,13 @@ from random import Random
 import msgspec
 import numpy as np
 
+from quadloom.crawling.topical.access import SiteRequest, SiteResponse
+from quadloom.crawling.topical.crawl import STRATEGIES, StrategyName, make_strategy, run_strategy
+from quadloom.crawling.topical.relevance import Example, Topic
+from quadloom.crawling.topical.run import TopicalRun
+from quadloom.crawling.topical.search.web_search import WebHit, sites_of
+from quadloom.crawling.topical.sites import SeedSite
 from quadloom.model.url import canonical, resolve
-from quadloom.topical.access import SiteRequest, SiteResponse
-from quadloom.topical.crawl import STRATEGIES, StrategyName, make_strategy, run_strategy
-from quadloom.topical.relevance import Example, Topic
-from quadloom.topical.run import TopicalRun
-from quadloom.topical.search.web_search import WebHit, sites_of
-from quadloom.topical.sites import SeedSite
 from quadloom_lab.charts import Series, svg
 from quadloom_lab.topical.corpus import SCRIPTS, Corpus, CorpusText
 from quadloom_lab.topical.engines import make_engine

@@ -5,37 +5,37 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 import msgspec
 
 from quadloom.asking.audit.across_pages import across_pages
 from quadloom.asking.changes.history import PageHistory, difference_between, graph_after, history
 from quadloom.asking.changes.readable_changes import PropertyChange, StoredNames, readable
+from quadloom.asking.changes.versions import VersionDifference, VersionReader
 from quadloom.asking.entity import Entity, describe_entity
 from quadloom.asking.findings import LocatedDefect, findings
-from quadloom.asking.numbers import WarehouseNumbers, numbers_of
+from quadloom.asking.report.numbers import WarehouseNumbers, numbers_of
 from quadloom.asking.search import LAST_MOMENT, SearchFilters, moment, search, search_request, several
-from quadloom.asking.sparql.json_results import Row
 from quadloom.asking.sparql.service import QueryResult, QueryService
-from quadloom.asking.statistics import Statistics, Summary, stored_spelling, summary
+from quadloom.asking.statistics import Summary, summary
 from quadloom.asking.things.table import ThingsCache, ThingTables
 from quadloom.model.phase import OWED_BY_PHASE
 from quadloom.model.quads import Quads
 from quadloom.model.url import belongs_to, host_of
 from quadloom.model.wire import Value
+from quadloom.stores.opened import Stores
 from quadloom.stores.protocols.catalog import Catalog, VisitRow
 from quadloom.stores.protocols.text import SearchAnswer
-from quadloom.stores.stores import Stores
-
-if TYPE_CHECKING:
-    from quadloom.asking.changes.versions import VersionDifference
+from quadloom.stores.quads.json_results import Row
+from quadloom.stores.statistics import Statistics, stored_spelling
 
 
 class WarehouseQueries:
     """Nothing here writes. `close` ends the query processes, if any were started."""
 
-    def __init__(self, stores: Stores) -> None:
+    def __init__(self, stores: Stores, versions: VersionReader) -> None:
+        self.versions = versions
         self.path = stores.path
         self.settings = stores.settings
         self.catalog = stores.catalog
@@ -98,7 +98,8 @@ class WarehouseQueries:
         return summary(self.catalog, self._stores.frontier, self.quads, limit=limit)
 
     def numbers(self) -> WarehouseNumbers:
-        """The five numbers of a warehouse: pages, documents and statements; `quadloom.asking.numbers` defines them."""
+        """The five numbers of a warehouse: pages, documents and statements; `quadloom.asking.report.numbers` defines
+        them."""
         return numbers_of(self.catalog, self._stores.text, self.quads)
 
     def status(self) -> dict[str, Value]:
@@ -139,7 +140,7 @@ class WarehouseQueries:
     def graph_at(self, url: str, when: str | float = LAST_MOMENT) -> Quads:
         """A page's graph as of a time (unix seconds or ISO date); without one, as of its last visit."""
         found = history(self.catalog, url)
-        return graph_after(self.archive, found.page, found.at(moment(when)), self.settings)
+        return graph_after(self.versions, found.page, found.at(moment(when)))
 
     def changes(self, url: str, since: str | float, until: str | float = LAST_MOMENT) -> VersionDifference:
         """What was added and removed between two times; its `reason` says if that cannot be known. Before its first
@@ -150,7 +151,7 @@ class WarehouseQueries:
         nothing = VisitRow(fingerprint=found.page.fingerprint, fetched_at=begin, status=0, outcome="")
         old = found.at(begin) if known else nothing
         new = found.at(moment(until))
-        return difference_between(self.archive, found.page, old, new, self.settings)
+        return difference_between(self.versions, found.page, old, new)
 
     def readable(self, added: Iterable[str], removed: Iterable[str]) -> tuple[PropertyChange, ...]:
         """A difference of statements (N-Quads lines) for people: thing, property, before and after."""

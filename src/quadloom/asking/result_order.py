@@ -20,7 +20,7 @@ from quadloom.errors import UrlError
 from quadloom.model.outcome import Outcome
 from quadloom.model.url import Url
 from quadloom.model.wire import decode
-from quadloom.scheduling.page_row import PageScheduleRow
+from quadloom.planning.policy.page_row import PageScheduleRow
 from quadloom.stores.protocols.catalog import PageSummary
 from quadloom.stores.protocols.text import Hit, ScorePart
 

@@ -1,8 +1,8 @@
 """Keyword search: names of types and vocabularies become the IRIs that the text index knows.
 
-What words mean is decided by the index (`quadloom.stores.search`), the order of pages by `quadloom.asking.ranking`.
-Every search can also be shown as the SPARQL query that gives the same pages (`as_sparql`).
-"""
+What words mean is decided by the index (`quadloom.stores.text_queries`), the order of pages by
+`quadloom.asking.result_order`. Every search can also be shown as the SPARQL query that gives the same pages
+(`as_sparql`)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from typing import TypedDict
 
 from msgspec.structs import replace
 
-from quadloom.asking.ranking import WINDOW, PageFact, PageSummaries, folded, page_facts, ranked
+from quadloom.asking.result_order import WINDOW, PageFact, PageSummaries, folded, page_facts, ranked
 from quadloom.asking.sparql.prefixes import local_name, nearest, shorten, type_iris, vocabulary_iris
 from quadloom.asking.sparql.text_patterns import as_sparql
 from quadloom.errors import UsageError
 from quadloom.settings import seconds
 from quadloom.stores.protocols.text import Highlights, Hit, SearchAnswer, SearchRequest, TextIndex
-from quadloom.stores.search.snippets import snippet
+from quadloom.stores.text_queries.snippets import snippet
 
 MARKS = ("\x02", "\x03")  # around words of a snippet that matched
 _FIRST_MOMENT = datetime.min.replace(tzinfo=UTC).timestamp()

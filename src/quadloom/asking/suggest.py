@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from quadloom.stores.protocols.text import Hit, SearchRequest, TextIndex
-from quadloom.stores.search.text_query import MAX_TEXT
+from quadloom.stores.text_queries.text_query import MAX_TEXT
 
 _WORDS, _PAGES = 5, 5
 _SHORTEST = 2  # letters

@@ -14,11 +14,11 @@ import msgspec
 
 from quadloom.asking.audit.across_pages import audited_pages
 from quadloom.asking.audit.report import DefectGroup, audit
-from quadloom.asking.numbers import labelled
+from quadloom.asking.report.numbers import labelled
 from quadloom.cli.crawling.crawl import follow_crawl
+from quadloom.cli.demo_sites import QUESTIONS, DemoServer, Question
 from quadloom.cli.session import Session, session
 from quadloom.cli.tables import shortened
-from quadloom.demo import QUESTIONS, DemoServer, Question
 from quadloom.errors import UsageError
 from quadloom.settings import GuardSettings, PolitenessSettings, Settings
 from quadloom.stores.protocols.text import SearchRequest

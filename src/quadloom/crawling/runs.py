@@ -6,45 +6,38 @@ all of the crawler, so a command that only looks something up never imports this
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
 from msgspec.structs import replace
 
-from quadloom.crawl.requests import CrawlRequests
-from quadloom.crawl.scope import CrawlScope
-from quadloom.crawl.session import CrawlSession, RunningCrawl, page_ranker
+from quadloom.crawling.ingest.link_queries import check_strategies
+from quadloom.crawling.run.requests import CrawlRequests
+from quadloom.crawling.run.scope import CrawlScope
+from quadloom.crawling.run.session import CrawlSession, RunningCrawl, page_ranker
+from quadloom.crawling.subscriptions.notify import ChangeNotifier
 from quadloom.errors import SettingsError, UsageError
-from quadloom.ingest.link_queries import check_strategies
 from quadloom.model.phase import Owed, PhaseName
 from quadloom.model.url import host_of
+from quadloom.planning.refresh.scheduler import RefreshScheduler
 from quadloom.process.clock import unix_time
-from quadloom.ranking.page_ranks import Ranking
-from quadloom.ranking.ranking_process import RankingInThread
-from quadloom.refresh.scheduler import RefreshScheduler
 from quadloom.settings import AuditSettings, Settings, length_of
 from quadloom.settings.loading import with_limits
-from quadloom.stores.stores import Stores
-from quadloom.subscriptions.notify import ChangeNotifier
+from quadloom.stores.opened import Stores
 
 if TYPE_CHECKING:  # a plain crawl needs none of the modules of topics, clusters and queries
     from quadloom.asking.sparql.service import QueryService
-    from quadloom.cluster.member import ClusterMember
-    from quadloom.maintenance.bulk import Runner
-    from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport
-    from quadloom.topical.relevance import Judge, Topic
-    from quadloom.topical.run import TopicalRun
-    from quadloom.topical.search.engines import SearchLead
-    from quadloom.topical.sites import SeedSite
-    from quadloom.topical.survey import SurveyedSite
+    from quadloom.crawling.cluster.member import ClusterMember
+    from quadloom.crawling.topical.crawl import StrategyName, TopicalStrategy, TopicReport
+    from quadloom.crawling.topical.relevance import Judge, Topic
+    from quadloom.crawling.topical.run import TopicalRun
+    from quadloom.crawling.topical.search.engines import SearchLead
+    from quadloom.crawling.topical.sites import SeedSite
+    from quadloom.crawling.topical.survey import SurveyedSite
 
 _LEADING = 0  # the shard whose owner does what only one worker may do, such as sending notices
-_ALL_LINKS = "all"  # in `cluster.links`: the matrix of a ranking of all pages; no worker has this name
 Limits = Mapping[str, int | float | str]
 
 
@@ -56,13 +49,6 @@ class TopicOptions(msgspec.Struct, frozen=True, kw_only=True):
     site_search: Callable[[str], list[SearchLead]] = lambda _host: []
     progress: Callable[[TopicalRun, TopicalStrategy], None] = lambda _run, _strategy: None
     every: str = ""
-
-
-class RankReport(msgspec.Struct, frozen=True):
-    """`pages`: all that links name. `top`: the most important pages that were read; 1 = the mean of all."""
-
-    pages: int
-    top: list[tuple[str, float]]
 
 
 class Runs:
@@ -116,8 +102,8 @@ class Runs:
         self, topic: Topic, sites: Sequence[str | SeedSite], options: TopicOptions, limits: Limits
     ) -> TopicReport:
         """A topical crawl, from its beginning to its end."""
-        from quadloom.topical.sites import SeedSite
-        from quadloom.topical.watched_topics import WatchedTopic, watch
+        from quadloom.crawling.topical.sites import SeedSite
+        from quadloom.crawling.topical.watched_topics import WatchedTopic, watch
 
         pause = length_of("every", options.every) if options.every else 0.0
         settings = replace(self.settings, topic=with_limits(self.settings.topic, limits))
@@ -131,50 +117,9 @@ class Runs:
             watch(self._stores.catalog, watched)
         return report
 
-    def rank(
-        self, runner: Runner | None, *, resume: bool, limit: int, progress: Callable[[int, float], None]
-    ) -> RankReport:
-        """Importance of all pages from all links, for the crawls of this warehouse to take up."""
-        from quadloom.maintenance.parallel.importance import ParallelRanking
-
-        stores, shared = self._stores, self.settings.cluster.links
-        if stores.shards is not None and not shared:
-            raise SettingsError(
-                "every worker has the links that it saw itself",
-                hint="let them share a directory: set cluster.links on all machines",
-            )
-        directory = Path(shared) / _ALL_LINKS if shared else stores.places.links
-        tasks = None
-        if runner is not None:  # the passes are done by processes of the runner
-            solve = ParallelRanking(directory, stores.path, self.settings, runner, resume=resume, progress=progress)
-            tasks = RankingInThread(solve)
-        ranker = page_ranker(stores, self.settings, directory=directory if shared else None, runner=tasks)
-        place = Path(shared) if shared else directory
-        try:
-            result = ranker.run(save_to=str(place))
-        finally:
-            ranker.close()
-        saved = Ranking.saved(place, -math.inf) if result.pages else None
-        if saved is None:
-            return RankReport(0, [])
-        return RankReport(result.pages, self._most_important(saved[0], limit))
-
-    def _most_important(self, ranking: Ranking, limit: int) -> list[tuple[str, float]]:
-        """Pages that were read, with their importance; 1 = the mean of all."""
-        scale = len(ranking.fingerprints)
-        read = np.flatnonzero(ranking.read)
-        top = read[np.argsort(-ranking.importance[read], kind="stable")[: 2 * limit]]  # a few rows may be gone
-        rows = self._stores.catalog.pages(ranking.fingerprints[top].tolist())
-        found = [
-            (rows[key].href, round(float(ranking.importance[place]) * scale, 2))
-            for place in top
-            if (key := int(ranking.fingerprints[place])) in rows
-        ]
-        return found[:limit]
-
     def survey(self, seeds: Sequence[SeedSite], categories: Mapping[str, str] | None) -> list[SurveyedSite]:
         """Which sites have a search of their own, and of what kind. Nothing is kept but the channels."""
-        from quadloom.topical.topic import survey_sites
+        from quadloom.crawling.topical.topic import survey_sites
 
         with self._shards_of(seeds, self.settings):
             return survey_sites(self._stores, self.settings, seeds, categories=categories)
@@ -207,7 +152,7 @@ class Runs:
         )
 
     def _member(self, session: CrawlSession, notice: Callable[[str], None] = lambda _text: None) -> ClusterMember:
-        from quadloom.cluster.member import ClusterMember
+        from quadloom.crawling.cluster.member import ClusterMember
 
         stores = self._stores
         assert stores.shards is not None
@@ -215,7 +160,7 @@ class Runs:
         return ClusterMember(session, stores.shards, path=stores.path, heartbeat=heartbeat, notice=notice)
 
     def _topic(self, settings: Settings, topic: Topic, seeds: Sequence[SeedSite], options: TopicOptions) -> TopicReport:
-        from quadloom.topical.topic import crawl_topic
+        from quadloom.crawling.topical.topic import crawl_topic
 
         stores = self._stores
         ranker = page_ranker(stores, settings)
@@ -242,7 +187,7 @@ class Runs:
         self, seeds: Sequence[SeedSite], settings: Settings, services: Sequence[str] = ()
     ) -> AbstractContextManager[None]:
         """On a shared database: own the shards of all hosts that a topical crawl may ask."""
-        from quadloom.cluster.borrowing import borrowed, shards_of
+        from quadloom.crawling.cluster.borrowing import borrowed, shards_of
 
         hosts = [*(seed.host for seed in seeds), *settings.topic.third_parties, *services]
         wanted = shards_of(hosts if settings.crawl.scope != "any" else ["*"])
@@ -254,6 +199,6 @@ def _check_audit(settings: Settings) -> None:
     needed by the workers."""
     audit = settings.audit
     if audit.vocabularies or audit.profiles != AuditSettings().profiles:
-        from quadloom.checks.page import check_audit_settings
+        from quadloom.documents.checks.page import check_audit_settings
 
         check_audit_settings(audit)

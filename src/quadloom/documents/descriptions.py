@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from quadloom.documents.syntaxes.terms import XSD, iri, literal
 from quadloom.model.outcome import PageRow
 from quadloom.model.timestamps import iso_time
 from quadloom.model.url import site_of
-from quadloom.syntaxes.terms import XSD, iri, literal
 
 PAGES = "urn:quadloom:pages"
 VISITS = "urn:quadloom:visits"  # what came of every visited URL, with `index.visits`
@@ -50,8 +50,8 @@ def page_description(row: PageRow, status: int, source: str) -> bytes:
 
     A statement costs some 15 µs of CPU and 200 bytes, so there are few: what a page says about itself (language,
     description …) is in its own graph. Nothing here changes while a page stays the same; its rank and schedule are
-    added by `ingest/index/describe.py`. All of it can be derived from catalog and archive, so `rebuild` gives the same.
-    """
+    added by `crawling/ingest/index/describe.py`. All of it can be derived from catalog and archive, so `rebuild` gives
+    the same."""
     subject = iri(row.graph)
     if subject is None:
         return b""

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from quadloom.documents.syntaxes import sniffing
+from quadloom.documents.syntaxes.charset import Charset, charset_of, utf8
 from quadloom.model.document import Document, Kind
 from quadloom.model.finding import Finding
-from quadloom.syntaxes import sniffing
-from quadloom.syntaxes.charset import Charset, charset_of, utf8
 
 _EXTENSIONS: dict[str, Kind] = {
     "html": "html", "htm": "html", "xhtml": "xhtml", "xht": "xhtml", "xml": "xml", "svg": "svg", "wsdl": "wsdl",

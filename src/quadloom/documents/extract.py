@@ -20,7 +20,7 @@ from quadloom.model.visit import Visit
 from quadloom.settings.loading import check_strategy_names
 
 try:
-    from quadloom.native import records as _native
+    from quadloom.documents.native import records as _native
 except ImportError:  # it was not built: there is no compiler
     _native = None  # type: ignore[assignment]
 
@@ -149,7 +149,7 @@ def discovery(link: Link, visit: Visit) -> Discovery:
 
 def _discovery(link: Link, target: LinkTarget, visit: Visit, lastmod: float = 0.0, rhythm: float = 0.0) -> Discovery:
     """Of ordinary priority: the owner of the frontier decides whether it is likely to hold structured data, because
-    only the owner has the model (`quadloom.refresh.predictor`)."""
+    only the owner has the model (`quadloom.planning.refresh.predictor`)."""
     return Discovery(
         href=link.target,
         key=target.key,

@@ -8,7 +8,7 @@ A query sees one page's complete graph: its statements, and every link that may 
 
 in the graph named ?page. Before the query runs, ?page is replaced by the page's URL: with the graph as a constant it
 costs a third of a millisecond, with a variable one up to 40. The standard strategies are evaluated natively
-(`quadloom.phases.extract`), and a property test holds both to the same answers.
+(`quadloom.documents.extract`), and a property test holds both to the same answers.
 
 A user's file selects ?target (or its first variable), and may select ?anchor; it cannot select ?page. A comment
 `# over: index` asks the whole index instead of the page's own graph; there only those links are found which
@@ -24,11 +24,11 @@ from typing import Literal
 
 import msgspec
 
+from quadloom.documents.syntaxes.rdf.links import LABEL
+from quadloom.documents.syntaxes.terms import iri, literal
 from quadloom.errors import SettingsError
 from quadloom.model.link import Link
 from quadloom.model.url import host_of, site_of
-from quadloom.syntaxes.rdf.links import LABEL
-from quadloom.syntaxes.terms import iri, literal
 
 LINK = "urn:quadloom:link:"
 _OVER = re.compile(r"^\s*#\s*over:\s*(\w+)", re.MULTILINE)

@@ -13,7 +13,7 @@ from itertools import takewhile
 
 import msgspec
 
-from quadloom.fetching.link_headers import HeaderLink, of_headers
+from quadloom.documents.link_headers import HeaderLink, of_headers
 from quadloom.model.document import PushOffer, Transformed
 from quadloom.model.link import Link, LinkKind
 from quadloom.model.page import Page

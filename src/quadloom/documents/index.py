@@ -7,18 +7,18 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from quadloom.analysis.words import analyse_fields
+from quadloom.documents.syntaxes.rdf.blank_nodes import CanonicalLines, canonical
+from quadloom.documents.syntaxes.rdf.links import link_triples
+from quadloom.documents.syntaxes.terms import RDF, XSD
+from quadloom.documents.words.analysis import analyse_fields
 from quadloom.model.document import Transformed
 from quadloom.model.page import Page
 from quadloom.model.quads import NamedTriple, Quads, Triple
+from quadloom.model.text import TextDocument
 from quadloom.model.url import host_of, site_of
-from quadloom.stores.protocols.text import TextDocument
-from quadloom.syntaxes.rdf.blank_nodes import CanonicalLines, canonical
-from quadloom.syntaxes.rdf.links import link_triples
-from quadloom.syntaxes.terms import RDF, XSD
 
 try:
-    from quadloom.native import records as _native
+    from quadloom.documents.native import records as _native
 except ImportError:  # it was not built: there is no compiler
     _native = None  # type: ignore[assignment]
 

@@ -9,7 +9,7 @@
 * fetch         `quadloom.fetching` returns a `Page`; it runs in its own process and never looks into a body.
 * process_page  (below) detect, transform, and the parts of index and extract that need no store. It is a plain function
                 of a page, so it runs in disposable worker processes, for `crawl`, `import`, `replay` and `rebuild`.
-* settle        `quadloom.ingest.ingest` writes archive, catalog, quads and text to disk, in that order.
+* settle        `quadloom.crawling.ingest.intake` writes archive, catalog, quads and text to disk, in that order.
 
 `process_page` is the one error boundary: whatever a page does to our code becomes a `Finding`, never an exception.
 """
@@ -22,26 +22,26 @@ from collections.abc import Sequence
 import msgspec
 from xxhash import xxh3_128_digest
 
-from quadloom.fetching.politeness import rules_for
+from quadloom.documents.detect import detect, detect_body
+from quadloom.documents.extract import IsNews, LinkTarget, Strategy, discoveries, edges, targets
+from quadloom.documents.extract_queries import link_graph
+from quadloom.documents.headers import push_offer, with_header_links
+from quadloom.documents.index import IndexedText, page_graph, text_document
+from quadloom.documents.syntaxes.external import ServicesNeeded
+from quadloom.documents.syntaxes.installed import SYNTAXES
+from quadloom.documents.syntaxes.registry import Loader, Registry
+from quadloom.documents.transform import transform
 from quadloom.model.document import PageFacts, Transformed
 from quadloom.model.finding import Finding
 from quadloom.model.page import Page
+from quadloom.model.page_result import PageResult, PhaseSeconds
 from quadloom.model.quads import Quads, line_fingerprints
 from quadloom.model.service import ServiceAnswer
+from quadloom.model.text import TextDocument
 from quadloom.model.url import host_of
 from quadloom.model.visit import Visit
-from quadloom.phases.detect import detect, detect_body
-from quadloom.phases.extract import IsNews, LinkTarget, Strategy, discoveries, edges, targets
-from quadloom.phases.extract_queries import link_graph
-from quadloom.phases.headers import push_offer, with_header_links
-from quadloom.phases.index import IndexedText, page_graph, text_document
-from quadloom.phases.page_result import PageResult, PhaseSeconds
-from quadloom.phases.transform import transform
 from quadloom.settings import LimitSettings, Settings
-from quadloom.stores.protocols.text import TextDocument
-from quadloom.syntaxes.external import ServicesNeeded
-from quadloom.syntaxes.installed import SYNTAXES
-from quadloom.syntaxes.registry import Loader, Registry
+from quadloom.settings.sites import rules_for
 
 # Every page has what these state; a page with nothing else carries no structured data.
 _PAGE_WORDS = frozenset(("html", "meta", "text"))

@@ -9,26 +9,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from quadloom.checks.page import NOTHING, PageChecks, check_page
+from quadloom.documents.checks.page import NOTHING, PageChecks, check_page
+from quadloom.documents.detect import Detected, detect_body
+from quadloom.documents.syntaxes.external import ServicesNeeded, service_requests
+from quadloom.documents.syntaxes.feeds.sitemaps import links_allowed
+from quadloom.documents.syntaxes.html.meta import read_robots
+from quadloom.documents.syntaxes.html.shell import ENOUGH_TEXT, why_shell
+from quadloom.documents.syntaxes.installed import SYNTAXES
+from quadloom.documents.syntaxes.rdf.links import data_links
+from quadloom.documents.syntaxes.registry import Context, Extractor, Loader, Registry
+from quadloom.documents.syntaxes.signs import signs_in
+from quadloom.documents.syntaxes.sink import sink_limits
+from quadloom.documents.syntaxes.terms import TYPE
+from quadloom.documents.syntaxes.xml.validation import validate
+from quadloom.documents.unpack import MAGIC, unpack
 from quadloom.errors import QuadloomError, SyntaxInvalid
-from quadloom.fetching.browser.shell import ENOUGH_TEXT, why_shell
 from quadloom.model.document import PageFacts, Transformed
 from quadloom.model.link import Link
 from quadloom.model.quads import Triple
 from quadloom.model.service import ServiceAnswer
-from quadloom.phases.detect import Detected, detect_body
-from quadloom.phases.unpack import MAGIC, unpack
 from quadloom.settings import Settings
-from quadloom.syntaxes.external import ServicesNeeded, service_requests
-from quadloom.syntaxes.feeds.sitemaps import links_allowed
-from quadloom.syntaxes.html.meta import read_robots
-from quadloom.syntaxes.installed import SYNTAXES
-from quadloom.syntaxes.rdf.links import data_links
-from quadloom.syntaxes.registry import Context, Extractor, Loader, Registry
-from quadloom.syntaxes.signs import signs_in
-from quadloom.syntaxes.sink import sink_limits
-from quadloom.syntaxes.terms import TYPE
-from quadloom.syntaxes.xml.validation import validate
 
 _DEFAULTS = Settings()
 # What these syntaxes state is our description of the page, not its author's data, so their terms are no links to

@@ -11,9 +11,9 @@ from typing import cast
 import msgspec
 from isal import isal_zlib
 
+from quadloom.documents.detect import detect
 from quadloom.model.document import Document
 from quadloom.model.finding import Finding
-from quadloom.phases.detect import detect
 
 # What sitemaps.org allows one sitemap, unpacked. Larger dumps are better read by `quadloom import`.
 MAX_BYTES = 50 * 1024 * 1024

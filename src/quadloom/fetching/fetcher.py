@@ -39,11 +39,12 @@ from quadloom.fetching.transport import (
     wanted_types,
 )
 from quadloom.model.outcome import HostPace
-from quadloom.model.page import Failure, Page
+from quadloom.model.page import Failure, Page, RobotsUpdate
 from quadloom.model.url import host_of
 from quadloom.model.visit import Visit
 from quadloom.process.clock import unix_time
 from quadloom.settings import PolitenessSettings, Settings
+from quadloom.settings.sites import rules_for
 
 ROBOTS_REDIRECTS = 5  # RFC 9309 2.3.1.2: at least five hops
 SITEMAP_BYTES = 50 * 1024 * 1024  # the limit of sitemaps.org for one file
@@ -58,20 +59,6 @@ _UNAVAILABLE = "robots.txt unavailable, so nothing may be fetched: "
 
 RequestFactory = Callable[[Visit, float, float], FetchRequest]
 """(visit, not before, expires) → the request of a visit."""
-
-
-class RobotsUpdate(msgspec.Struct, frozen=True, array_like=True):
-    """A robots.txt that was just read: for the catalog. `robots` is an encoded `RobotsRow`.
-
-    `response`: the file as the server sent it, for the archive; None if there was none.
-    """
-
-    host: str
-    robots: bytes
-    expires: float
-    crawl_delay: float
-    sitemaps: tuple[str, ...] = ()
-    response: Page | None = None
 
 
 class FetchResult(msgspec.Struct, frozen=True, array_like=True):
@@ -175,7 +162,7 @@ class Fetcher:
     def _host(self, name: str) -> _Host:
         host = self._hosts.get(name)
         if host is None:
-            host = self._hosts[name] = _Host(politeness.rules_for(name, self._settings))
+            host = self._hosts[name] = _Host(rules_for(name, self._settings))
             if len(self._hosts) > _MAX_HOSTS:
                 self._forget_oldest()
         return host

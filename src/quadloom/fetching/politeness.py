@@ -17,13 +17,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 
-import msgspec
-
 from quadloom.model.outcome import HostPace
 from quadloom.model.page import Failure, FailureKind, Page
-from quadloom.model.url import host_matches
-from quadloom.settings import PolitenessSettings, Settings
-from quadloom.settings.reading import OWN_PER_SITE
+from quadloom.settings import PolitenessSettings
 
 # The server's explicit wish outranks `max_backoff`, but a year 9999 must not lose the host for ever.
 MAX_RETRY_AFTER = 7 * 86400.0
@@ -113,19 +109,6 @@ def pace(
         rule = "Retry-After" if asked is not None else f"back-off, {strikes} in a row"
         reason = f"{result.message}: {pause:.0f} s ({rule})"
     return HostPace(host, result.address, delay, now + delay, blocked, reason, cost_of(result))
-
-
-def rules_for(host: str, settings: Settings) -> PolitenessSettings:
-    """Politeness of one host. Of several `site` tables that match it, the first that names a value decides it; only
-    then counts that one of them says it is the user's own."""
-    changes: dict[str, float | str] = {}
-    matching = [site for site in settings.site if host_matches(host, site.match)]
-    if any(site.own for site in matching):
-        changes = {"delay": 0.0, "ip_delay": 0.0, "adaptive": 0.0, "max_crawl_delay": 0.0, "per_site": OWN_PER_SITE}
-    for site in reversed(matching):
-        stated = {"delay": site.delay, "per_site": site.per_site, "robots": site.robots}
-        changes |= {name: value for name, value in stated.items() if value is not None}
-    return msgspec.structs.replace(settings.politeness, **changes) if changes else settings.politeness
 
 
 class AddressClock:

@@ -25,11 +25,11 @@ from typing import Protocol
 
 import msgspec
 
-from quadloom.fetching.http.content_coding import ADVERTISED
+from quadloom.documents.archives.content_coding import ADVERTISED
 from quadloom.model.finding import Finding, Severity
 from quadloom.model.page import Failure, FailureKind, Hop, Page
+from quadloom.model.version import __version__
 from quadloom.settings import CrawlSettings, LimitSettings
-from quadloom.version import __version__
 
 ACCEPT_PAGE = (
     "text/turtle, application/n-triples, application/n-quads, application/trig, application/rdf+xml;q=0.95,"

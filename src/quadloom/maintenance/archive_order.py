@@ -17,11 +17,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from quadloom.ingest.index.reindex import archived_page
+from quadloom.crawling.ingest.index.reindex import archived_page
 from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.model.page import Page
 from quadloom.model.url import canonical, fingerprint
-from quadloom.stores.stores import Stores
+from quadloom.stores.opened import Stores
 
 _ROWS = 500
 _BATCH = 200  # records of a file whose pages are looked up at once

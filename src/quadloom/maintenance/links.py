@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from quadloom.ingest.hooks import SettleBatch
 from quadloom.model.outcome import PageRow
-from quadloom.ranking.link_lookup import link_chunks, while_segments_stay
-from quadloom.ranking.link_matrix import LinkMatrix, last_readings, packed_records
+from quadloom.planning.ranking.link_lookup import link_chunks, while_segments_stay
+from quadloom.planning.ranking.link_matrix import LinkMatrix, last_readings, packed_records
 from quadloom.settings import Settings
+from quadloom.stores.protocols.settlement import SettleBatch
 
 _BUFFERED = 500  # pages
 

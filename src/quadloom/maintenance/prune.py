@@ -27,9 +27,9 @@ import msgspec
 from quadloom.errors import ArchiveDamaged, StoreError
 from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.settings import length_of
+from quadloom.stores.opened import Stores
 from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.protocols.catalog import Catalog, VisitKey, VisitRow
-from quadloom.stores.stores import Stores
 
 _PAGES = 500
 _VISITS = 10_000  # deleted per transaction

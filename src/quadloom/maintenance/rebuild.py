@@ -11,11 +11,10 @@ from typing import Protocol
 
 import msgspec
 
-from quadloom.asking.statistics import Statistics
+from quadloom.crawling.ingest.index.indexer import IndexAcks, IndexJob, LinksFound
+from quadloom.crawling.ingest.intake import Ingest
+from quadloom.documents.descriptions import PAGES
 from quadloom.errors import ArchiveDamaged, DiskFull, StoreError, WarehouseLocked
-from quadloom.ingest.failpoints import Failpoints
-from quadloom.ingest.index.indexer import IndexAcks, IndexJob, LinksFound
-from quadloom.ingest.ingest import Ingest
 from quadloom.maintenance.archive_order import ArchivedPage, all_pages, pages_by_file
 from quadloom.maintenance.links import LinkRecorder
 from quadloom.maintenance.lost_database import lost_database
@@ -24,15 +23,16 @@ from quadloom.maintenance.verify import is_page
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.model.quads import Quads
-from quadloom.phases.descriptions import PAGES
 from quadloom.process.clock import unix_time
+from quadloom.process.failpoints import Failpoints
 from quadloom.settings import IndexSettings, Settings
 from quadloom.stores.backends import local_indexes, open_quads, open_text
+from quadloom.stores.opened import INDEXES, Places, Stores, places_of
 from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.protocols.text import TextWriter
 from quadloom.stores.sqlite.lock import WarehouseLock
-from quadloom.stores.stores import INDEXES, Places, Stores, places_of
+from quadloom.stores.statistics import Statistics
 
 _BATCH = 2000  # pages; each batch is a commit of both indexes, and large ones cost less for each page
 _BATCH_BYTES = 64 << 20

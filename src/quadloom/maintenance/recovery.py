@@ -33,12 +33,12 @@ from typing import TypeVar, cast, get_args
 
 import msgspec
 
-from quadloom.asking.statistics import Statistics
-from quadloom.crawl.scope import SEEDS, CrawlScope, read_seeds
+from quadloom.crawling.ingest.intake import Ingest
+from quadloom.crawling.run.scope import SEEDS, CrawlScope, read_seeds
+from quadloom.crawling.topical.topic import TOPIC_GRAPHS
+from quadloom.documents.descriptions import VISITS
 from quadloom.errors import StoreError, UsageError
-from quadloom.fetching.fetcher import RobotsUpdate, robots_row
-from quadloom.ingest.failpoints import Failpoints
-from quadloom.ingest.ingest import Ingest
+from quadloom.fetching.fetcher import robots_row
 from quadloom.maintenance.archive_order import all_pages
 from quadloom.maintenance.links import LinkRecorder
 from quadloom.maintenance.rebuild import other_graphs
@@ -47,28 +47,28 @@ from quadloom.maintenance.swap import SpooledLedger, abandon, commit
 from quadloom.model.event import EventKind
 from quadloom.model.link import LinkKind
 from quadloom.model.outcome import ArchiveRef, PageRow
-from quadloom.model.page import Failure, Page
+from quadloom.model.page import Failure, Page, RobotsUpdate
 from quadloom.model.quads import Quads
 from quadloom.model.url import canonical, fingerprint, host_of, resolve, site_of
 from quadloom.model.visit import Visit
 from quadloom.model.wire import decode
-from quadloom.phases.descriptions import VISITS
+from quadloom.planning.policy.page_row import PageScheduleRow
+from quadloom.planning.refresh.scheduler import RefreshScheduler
+from quadloom.planning.scope import KEPT_DEPTH, Scope, ScopeRecord
 from quadloom.process.durable import make_folder, sync
-from quadloom.refresh.scheduler import RefreshScheduler
-from quadloom.scheduling.page_row import PageScheduleRow
-from quadloom.scheduling.scope import KEPT_DEPTH, Scope, ScopeRecord
+from quadloom.process.failpoints import Failpoints
 from quadloom.settings import Settings
 from quadloom.stores.archive.placed import PlacedArchive
 from quadloom.stores.backends import fresh_quads, open_archive, open_quads, open_state, open_text
 from quadloom.stores.named_values import restore
+from quadloom.stores.opened import Places, Stores, places_of
 from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.protocols.frontier import ScheduledPage
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.sqlite.lock import WarehouseLock
 from quadloom.stores.sqlite.outbox import begin_ids_after
 from quadloom.stores.sqlite.state import DATABASE
-from quadloom.stores.stores import Places, Stores, places_of
-from quadloom.topical.topic import TOPIC_GRAPHS
+from quadloom.stores.statistics import Statistics
 
 RECOVERY = "recovery"  # the folder of the new database
 DAMAGED = f"{DATABASE}.damaged"

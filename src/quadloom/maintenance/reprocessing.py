@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from quadloom.crawling.workers.batch import TransformPool
 from quadloom.maintenance.archive_order import ArchivedPage
 from quadloom.model.outcome import PageRow
 from quadloom.model.page import Page
+from quadloom.model.page_result import PageResult
 from quadloom.model.visit import Visit
-from quadloom.phases.page_result import PageResult
 from quadloom.settings import Settings
-from quadloom.workers.batch import TransformPool
 
 
 class ReprocessedPage(msgspec.Struct, frozen=True):

@@ -10,7 +10,7 @@ them. Until the journal is there, nothing else has changed. Then, in this order:
 
 A process that is killed before 1 leaves folders that the next opening for writing removes; after 1, that opening
 continues where the journal and the folders say. Every step may be repeated. Readers use the new folders as soon as the
-journal is there (`quadloom.stores.stores`), so the two indexes they see belong together.
+journal is there (`quadloom.stores.opened`), so the two indexes they see belong together.
 
 Stores on a server are filled in place and have no folder. Then only the marks are written, in the same way.
 """
@@ -24,17 +24,17 @@ from pathlib import Path
 
 import msgspec
 
-from quadloom.asking.statistics import STATISTICS, ended
+from quadloom.crawling.ingest.index.describe import REPROCESSED_AT
+from quadloom.crawling.ingest.index.indexer import IndexAcks
 from quadloom.errors import StoreError
-from quadloom.ingest.failpoints import Failpoints
-from quadloom.ingest.index.describe import REPROCESSED_AT
-from quadloom.ingest.index.indexer import IndexAcks
 from quadloom.model.link import Discovery
 from quadloom.model.wire import decode, encode
 from quadloom.process.clock import unix_time
 from quadloom.process.durable import sync, sync_tree, write_file
+from quadloom.process.failpoints import Failpoints
+from quadloom.stores.opened import INDEXES, JOURNAL, Places, Stores
 from quadloom.stores.protocols.catalog import IndexedPage
-from quadloom.stores.stores import INDEXES, JOURNAL, Places, Stores
+from quadloom.stores.statistics import STATISTICS, ended
 from quadloom.stores.transactions import retry_when_unavailable
 
 _MARKS = "rebuild.marks"

@@ -9,14 +9,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import BinaryIO
 
+from quadloom.asking.export.dump import DumpReport, export_to, parse_format
+from quadloom.asking.export.selection import Selection
 from quadloom.asking.questions import WarehouseQueries
+from quadloom.crawling.ingest.link_queries import without_links
+from quadloom.documents.descriptions import PAGES
 from quadloom.errors import SettingsError, ShardsLost, StoreUnavailable
-from quadloom.export.dump import DumpReport, export_to, parse_format
-from quadloom.export.selection import Selection
-from quadloom.ingest.failpoints import Failpoints
-from quadloom.ingest.link_queries import without_links
-from quadloom.maintenance.bulk import Runner, in_processes
-from quadloom.maintenance.import_ import ImportReport, import_files
+from quadloom.maintenance.importing.import_files import ImportReport, import_files
 from quadloom.maintenance.parallel.export import ParallelPages
 from quadloom.maintenance.parallel.rebuild import ParallelRebuild
 from quadloom.maintenance.parallel.statistics import recount
@@ -25,13 +24,14 @@ from quadloom.maintenance.rebuild import RebuildReport, check_sources, rebuild
 from quadloom.maintenance.swap import SpooledLedger, commit, discard, write_marks
 from quadloom.maintenance.verify import VerifyReport, verify
 from quadloom.model.event import EventKind
-from quadloom.phases.descriptions import PAGES
+from quadloom.process.bulk_tasks import Runner, in_processes
 from quadloom.process.clock import unix_time
 from quadloom.process.durable import replacing
+from quadloom.process.failpoints import Failpoints
 from quadloom.settings import Settings
 from quadloom.stores.backends import fresh_quads, fresh_text, local_indexes, refilled_quads
+from quadloom.stores.opened import Stores
 from quadloom.stores.protocols.state import Shards
-from quadloom.stores.stores import Stores
 
 Progress = Callable[[int], None]
 

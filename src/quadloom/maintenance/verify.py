@@ -11,21 +11,22 @@ import numpy as np
 import numpy.typing as npt
 from xxhash import xxh3_64_intdigest, xxh3_128_digest
 
+from quadloom.documents.descriptions import PAGES
+from quadloom.documents.syntaxes.terms import iri
 from quadloom.errors import ArchiveDamaged
 from quadloom.maintenance.archive_order import FilePlan, all_pages, pages_apart, pages_in_file
-from quadloom.maintenance.bulk import BulkJob, Runner, TaskJournal, TaskResult
+from quadloom.maintenance.jobs import warehouse_job
 from quadloom.maintenance.links import StoredLinks, has_links
 from quadloom.maintenance.lost_database import way_out
 from quadloom.maintenance.reprocessing import ReprocessedPage, reprocessed
 from quadloom.model.outcome import PageRow
 from quadloom.model.page import Page
+from quadloom.model.page_result import PageResult
 from quadloom.model.wire import decode, encode
-from quadloom.phases.descriptions import PAGES
-from quadloom.phases.page_result import PageResult
+from quadloom.process.bulk_tasks import Runner, TaskJournal, TaskResult
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc import MISSING_FILE
-from quadloom.stores.stores import Stores
-from quadloom.syntaxes.terms import iri
+from quadloom.stores.opened import Stores
 
 JOURNAL = "verify.journal"  # files that an unfinished run has compared
 _MOST = 1000  # differences that the task of one file reports
@@ -105,7 +106,7 @@ def _each_file(
         links = _stored_links(stores) if left else None
         results: Iterator[TaskResult] = (TaskResult(file, encode(_compare(stores, links, file))) for file in left)
     else:
-        results = runner(BulkJob("verify", str(stores.path.absolute()), settings), left)
+        results = runner(warehouse_job("verify", stores.path, settings), left)
     for result in results:
         journal.add(result)
         yield result

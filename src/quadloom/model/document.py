@@ -23,7 +23,7 @@ class Document(msgspec.Struct, frozen=True, array_like=True):
     kind: Kind
     media_type: str = ""
     charset: str = ""
-    charset_source: str = ""  # where the charset was found: `quadloom.syntaxes.charset.Source`
+    charset_source: str = ""  # where the charset was found: `quadloom.documents.syntaxes.charset.Source`
     root: str = ""  # XML kinds: {namespace}local of the root element
     reasons: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -31,7 +31,7 @@ class Document(msgspec.Struct, frozen=True, array_like=True):
 
 class PageFacts(msgspec.Struct, frozen=True, array_like=True):
     """What a page is and says about itself, in a few words. Made once, by the transform phase; `Transformed` and
-    `quadloom.pipeline.PageResult` carry the same record."""
+    `quadloom.documents.pipeline.PageResult` carry the same record."""
 
     kind: str  # a `Kind`, or what an imported dump says
     media_type: str = ""

@@ -84,7 +84,7 @@ class PageRow(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...] = ()
     reason: str = ""  # of a failure, denial or quarantine, for people
     visit_bytes: int | None = None  # body of the last response if it was no version of the page, such as a 404's
-    schedule: bytes = b""  # state of the refresh schedule, encoded by `quadloom.refresh`
+    schedule: bytes = b""  # state of the refresh schedule, encoded by `quadloom.planning.refresh`
     audit: PageAudit = PageAudit()
     fixed: tuple[FixedFinding, ...] = ()  # defects that an earlier visit found, the latest first
     lines: bytes = b""  # `line_fingerprints` of the graph as settled, empty = unknown

@@ -83,3 +83,17 @@ class Failure(msgspec.Struct, frozen=True, array_like=True, tag="failure"):
     hops: tuple[Hop, ...] = ()
     headers: tuple[tuple[str, str], ...] = ()
     body_bytes: int = 0  # of an error's page, which is not stored
+
+
+class RobotsUpdate(msgspec.Struct, frozen=True, array_like=True):
+    """A robots.txt that was just read: for the catalog. `robots` is an encoded `RobotsRow`.
+
+    `response`: the file as the server sent it, for the archive; None if there was none.
+    """
+
+    host: str
+    robots: bytes
+    expires: float
+    crawl_delay: float
+    sitemaps: tuple[str, ...] = ()
+    response: Page | None = None

@@ -11,7 +11,7 @@ from quadloom.model.document import FactsCarrier, PushOffer
 from quadloom.model.finding import Finding, PageAudit
 from quadloom.model.link import Discovery
 from quadloom.model.quads import Quads
-from quadloom.stores.protocols.text import TextDocument
+from quadloom.model.text import TextDocument
 
 
 class PhaseSeconds(msgspec.Struct, frozen=True, array_like=True):

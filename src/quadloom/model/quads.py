@@ -40,7 +40,8 @@ class Quads(msgspec.Struct, frozen=True, array_like=True):
 
     @classmethod
     def of(cls, graph: str, nquads: bytes) -> Quads:
-        """Wrap lines that are already canonical (`quadloom.syntaxes.rdf.blank_nodes.skolemise` makes them so)."""
+        """Wrap lines that are already canonical (`quadloom.documents.syntaxes.rdf.blank_nodes.skolemise` makes them
+        so)."""
         return cls.counted(graph, nquads, nquads.count(b"\n"))
 
     @classmethod

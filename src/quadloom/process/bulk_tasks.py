@@ -1,8 +1,8 @@
 """Bulk work cut into tasks, each done by whichever process is free: child processes here, or tasks on a Ray cluster.
 
 A task is a name, such as a file of the archive, and its result is bytes; nothing else is shared. A process that does
-tasks opens the stores for reading by itself. A child that dies costs its task a second and a third try; then the job
-fails and names the task. Finished tasks are in a journal, so an interrupted job can be resumed (`TaskJournal`).
+tasks opens what they need by itself. A child that dies costs its task a second and a third try; then the job fails and
+names the task. Finished tasks are in a journal, so an interrupted job can be resumed (`TaskJournal`).
 """
 
 from __future__ import annotations
@@ -11,41 +11,32 @@ import importlib
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import Literal
 
 import msgspec
-from msgspec.structs import replace
 
 from quadloom.errors import QuadloomError, StoreError
 from quadloom.process.channel import Channel, ChannelClosed, ChildProcess, run, start
-from quadloom.process.clock import unix_time
-from quadloom.scheduling.scope import Scope, ScopeRecord
-from quadloom.settings import Settings
-from quadloom.stores.stores import Stores, open_stores
 
-JobName = Literal["verify", "lake", "export", "statistics", "rebuild", "importance"]
-# What does a task of a job: (stores, name of the task, argument of the job) → result.
-_JOBS: dict[JobName, tuple[str, str]] = {
-    "verify": ("quadloom.maintenance.verify", "verify_file"),
-    "lake": ("quadloom.maintenance.lake.sync", "sync_part"),
-    "export": ("quadloom.maintenance.parallel.export", "export_range"),
-    "statistics": ("quadloom.maintenance.parallel.statistics", "count_range"),
-    "rebuild": ("quadloom.maintenance.parallel.rebuild", "rebuild_part"),
-    "importance": ("quadloom.maintenance.parallel.importance", "sum_part"),
-}
 _TRIES = 3
 _AHEAD = 2  # results for each process that wait to be taken: beyond, the processes wait
 
 
 class BulkJob(msgspec.Struct, frozen=True):
-    """What every process of a job needs to know. `path`: the warehouse."""
+    """What every process of a job needs to know. A job is resumed by one with the same `name` and `argument`.
 
-    name: JobName
-    path: str
-    settings: Settings
+    `worker` ("module:name") is a context manager: it opens what `setup` describes and gives the function that does a
+    task of this job, `(task, argument) → result`. On Ray a process opens it once for all jobs with the same `setup`.
+    """
+
+    name: str
+    worker: str
+    setup: bytes
     argument: bytes = b""
+
+
+TaskFunction = Callable[[str, bytes], bytes]
 
 
 class TaskResult(msgspec.Struct, frozen=True):
@@ -70,7 +61,7 @@ def in_processes(workers: int) -> Runner:
         results: queue.Queue[TaskResult] = queue.Queue(_AHEAD * count)
         for task in tasks:
             waiting.put(task)
-        hands = [_Hand(job, waiting, results) for _ in range(count)]
+        threads = [_TaskThread(job, waiting, results) for _ in range(count)]
         try:
             for _ in tasks:
                 result = results.get()
@@ -78,13 +69,13 @@ def in_processes(workers: int) -> Runner:
                     raise StoreError(result.error, hint=result.hint)
                 yield result
         finally:
-            for hand in hands:
-                hand.close()
+            for thread in threads:
+                thread.close()
 
     return runner
 
 
-class _Hand:
+class _TaskThread:
     """A thread with a child process of its own, which takes tasks until none is left."""
 
     def __init__(self, job: BulkJob, waiting: queue.SimpleQueue[str], results: queue.Queue[TaskResult]) -> None:
@@ -139,21 +130,17 @@ class _Hand:
         )
 
 
-@contextmanager
-def opened(job: BulkJob) -> Iterator[Stores]:
-    """The stores of a job, for reading. One worker process for each process of the job: there are many of these."""
-    settings = replace(job.settings, crawl=replace(job.settings.crawl, workers=1))
-    with open_stores(
-        Path(job.path), settings, lambda _catalog: Scope(ScopeRecord()), unix_time(), writable=False
-    ) as stores:
-        yield stores
+def opened(job: BulkJob) -> AbstractContextManager[TaskFunction]:
+    """What does the tasks of a job in this process."""
+    module, name = job.worker.split(":")
+    worker: AbstractContextManager[TaskFunction] = getattr(importlib.import_module(module), name)(job.setup)
+    return worker
 
 
-def perform(job: BulkJob, stores: Stores, task: str) -> TaskResult:
-    """Do one task, with stores that `opened` has given."""
-    module, name = _JOBS[job.name]
+def perform(function: TaskFunction, task: str, argument: bytes) -> TaskResult:
+    """Do one task, with a function that `opened` has given."""
     try:
-        return TaskResult(task, getattr(importlib.import_module(module), name)(stores, task, job.argument))
+        return TaskResult(task, function(task, argument))
     except QuadloomError as error:
         return TaskResult(task, error=f"{task}: {error.message}", hint=error.hint)
 
@@ -191,9 +178,9 @@ class TaskJournal:
 
 def serve(channel: Channel) -> None:
     job = channel.receive(BulkJob)
-    with opened(job) as stores:
+    with opened(job) as function:
         while True:
-            channel.send(perform(job, stores, channel.receive(str)))
+            channel.send(perform(function, channel.receive(str), job.argument))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import atexit
-import tempfile
+import logging
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import islice
@@ -11,29 +12,24 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from quadloom.cluster.ray_workers import connected
-from quadloom.errors import SettingsError, StoreError
-from quadloom.maintenance.bulk import BulkJob, Runner, TaskResult, opened, perform
+from quadloom.errors import SettingsError, StoreError, StoreUnavailable
 from quadloom.model.wire import decode, encode
-from quadloom.settings import Settings
-from quadloom.stores.stores import Stores
+from quadloom.process.bulk_tasks import BulkJob, Runner, TaskFunction, TaskResult, opened, perform
 
-_LOCAL = "local"
+LOCAL = "local"
 _RETRIES = 3
 _AHEAD = 4  # tasks for each processor that wait or are done: their results are in Ray's memory until they are taken
+_LOGGED = logging.ERROR  # stderr has the messages of Quadloom, not those of Ray about its start
+_OBJECT_BYTES = 80 << 20  # Ray refuses less than 75 MiB
 
 
-def on_ray_tasks(address: str, settings: Settings) -> Runner:
-    """A runner that does the tasks of a job on a Ray cluster. `address` as in Ray: `auto`, `local`, `ray://host:10001`.
-
-    Raises `SettingsError` if other machines could not reach the stores; those of `local` are on this one."""
-    if address != _LOCAL:
-        _check_reachable(settings)
+def on_ray_tasks(address: str) -> Runner:
+    """A runner that does the tasks of a job on a Ray cluster. `address` as in Ray: `auto`, `local`, `ray://host:10001`."""
 
     def runner(job: BulkJob, tasks: Sequence[str]) -> Iterator[TaskResult]:
         with ray_session(address) as ray:
             # A Ray task may be repeated: it only reads the warehouse, or replaces what an earlier try left.
-            remote = ray.remote(num_cpus=1, max_retries=_RETRIES)(_here if address == _LOCAL else _elsewhere)
+            remote = ray.remote(num_cpus=1, max_retries=_RETRIES)(_perform)
             data = encode(job)
             left = iter(tasks)
             most = _AHEAD * max(1, int(ray.cluster_resources().get("CPU", 1)))
@@ -67,45 +63,56 @@ def ray_session(address: str) -> Iterator[Any]:
 _sessions = 0
 
 
-def _here(job: bytes, task: str) -> bytes:
-    return encode(perform(decode(job, BulkJob), _stores_of(job, elsewhere=False), task))
-
-
-def _elsewhere(job: bytes, task: str) -> bytes:
-    """On a machine without a directory of the warehouse: everything is on servers."""
-    return encode(perform(decode(job, BulkJob), _stores_of(job, elsewhere=True), task))
-
-
-_opened: dict[bytes, tuple[ExitStack, Stores]] = {}  # by warehouse and settings; of the last job only
-
-
-def _stores_of(data: bytes, *, elsewhere: bool) -> Stores:
-    """Opened once by each process of Ray, which does many tasks: opening takes as long as a small task."""
+def _perform(data: bytes, task: str) -> bytes:
     job = decode(data, BulkJob)
+    return encode(perform(_function_of(job), task, job.argument))
+
+
+_opened: dict[bytes, tuple[ExitStack, TaskFunction]] = {}  # of the last setup only
+
+
+def _function_of(job: BulkJob) -> TaskFunction:
+    """Opened once by each process of Ray, which does many tasks: opening takes as long as a small task."""
     key = encode(replace(job, argument=b""))
     if key not in _opened:
         for closing, _ in _opened.values():
             closing.close()
         _opened.clear()
         closing = ExitStack()
-        if elsewhere:
-            folder = closing.enter_context(tempfile.TemporaryDirectory(prefix="quadloom-"))
-            job = replace(job, path=folder)
         _opened[key] = (closing, closing.enter_context(opened(job)))
         atexit.register(closing.close)
     return _opened[key][1]
 
 
-def _check_reachable(settings: Settings) -> None:
-    stores = settings.stores
-    local = {
-        "stores.frontier": stores.frontier.startswith("sqlite:"),
-        "stores.quads": stores.quads.startswith("oxigraph:"),
-        "stores.archive": stores.archive == "warc:",
-    }
-    names = [name for name, is_local in local.items() if is_local]
-    if names:
+def connected(address: str) -> Any:
+    """The module `ray`, connected to a cluster; the caller calls its `shutdown`."""
+    try:
+        import ray
+    except ImportError:
         raise SettingsError(
-            f"other machines cannot reach {' and '.join(names)}, which are in this directory",
-            hint="use --ray local or --workers, or put the stores on servers: docs/howto/many-machines.md",
+            "--ray needs the package ray, which is not installed", hint="pip install quadloom[ray]"
+        ) from None
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # otherwise a local cluster sends usage statistics
+    # Only settings and reports go through Ray. By default a local cluster reserves a third of the memory for objects.
+    local: dict[str, Any] = {"include_dashboard": False, "object_store_memory": _OBJECT_BYTES}
+    options = local if address == "local" else {}
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level=_LOGGED, ignore_reinit_error=True, **options)
+    except Exception as error:  # noqa: BLE001  Ray raises a bare one if its node does not start within 30 s
+        raise _not_connected(address, error) from None
+    return ray
+
+
+def _not_connected(address: str, error: Exception) -> StoreUnavailable:
+    reason = str(error).strip() or type(error).__name__
+    if address == "local":
+        return StoreUnavailable(
+            f"Ray does not start on this machine: {reason}",
+            hint="try again when the machine is less busy, check that its folder for temporary files has room, or use "
+            "--workers instead",
         )
+    return StoreUnavailable(
+        f"cannot connect to a Ray cluster at {address}: {reason}",
+        hint="start one with `ray start --head`, or use --ray local; if the cluster asks for a token, set "
+        "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN_PATH",
+    )

@@ -14,8 +14,8 @@ from quadloom.settings.data import (
     TransformSettings,
 )
 from quadloom.settings.lengths import length_of, seconds
-from quadloom.settings.places import ClusterSettings, StoreSettings, WebSettings
 from quadloom.settings.reading import CrawlSettings, GuardSettings, LimitSettings, PolitenessSettings, SiteSettings
+from quadloom.settings.storage import ClusterSettings, StoreSettings, WebSettings
 from quadloom.settings.tree import Settings, without_password
 
 __all__ = [

@@ -8,7 +8,7 @@ import msgspec
 
 from quadloom.settings.fields import ABOVE_0, FROM_0, FROM_1, SHARE, Bytes, Seconds, doc
 
-# Standard values of crawl.strategies; `quadloom.phases.extract` says what each of them follows.
+# Standard values of crawl.strategies; `quadloom.documents.extract` says what each of them follows.
 STRATEGY_NAMES = ("all", "same-site", "external", "feeds", "seealso", "vocabulary", "sitemaps")
 OWN_PER_SITE = 16  # requests at the same time to a host of the user's own
 

@@ -19,8 +19,8 @@ from quadloom.settings.data import (
     TopicSettings,
     TransformSettings,
 )
-from quadloom.settings.places import ClusterSettings, StoreSettings, WebSettings
 from quadloom.settings.reading import CrawlSettings, GuardSettings, LimitSettings, PolitenessSettings, SiteSettings
+from quadloom.settings.storage import ClusterSettings, StoreSettings, WebSettings
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -20,11 +20,11 @@ from quadloom.stores.protocols.state import State
 from quadloom.stores.protocols.text import TextIndex
 from quadloom.stores.quads.memory import MemoryQuads
 from quadloom.stores.quads.oxigraph import OxigraphQuads
-from quadloom.stores.search.synonyms import NO_SYNONYMS, Synonyms
 from quadloom.stores.shards import worker_name
 from quadloom.stores.sqlite.state import DATABASE, EmbeddedState
-from quadloom.stores.text.sharded import ShardedText
-from quadloom.stores.text.tantivy import TantivyText
+from quadloom.stores.tantivy.index import TantivyText
+from quadloom.stores.tantivy.sharded import ShardedText
+from quadloom.stores.text_queries.synonyms import NO_SYNONYMS, Synonyms
 
 if TYPE_CHECKING:
     from quadloom.stores.quads.sharded import RefilledShards
@@ -125,7 +125,7 @@ TEXT_INDEXES: dict[str, Callable[[Path, Settings, bool], TextIndex]] = {
     "tantivy+shards": _sharded_text,
     "postgresql": _postgres_text,
 }
-_FOLDERS = ("oxigraph", "tantivy", "embedded")  # may name their folder, see `Places` in `quadloom.stores.stores`
+_FOLDERS = ("oxigraph", "tantivy", "embedded")  # may name their folder, see `Places` in `quadloom.stores.opened`
 REMOTE = frozenset(("s3", "sparql+http", "sparql+https", "tantivy+shards"))  # take an address
 # Frontier and catalog share a database, so that a settlement is one transaction.
 STATES: dict[str, Callable[[Path, Settings, bool, bool], State]] = {"sqlite": EmbeddedState, "postgresql": _cluster}

@@ -11,8 +11,8 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from quadloom.asking.crawl_summary import CrawlSummary
-from quadloom.asking.numbers import LABELS, labelled
+from quadloom.asking.report.crawl_summary import CrawlSummary
+from quadloom.asking.report.numbers import LABELS, labelled
 from quadloom.asking.sparql.prefixes import shorten
 from quadloom.asking.things.paths import type_name, words
 from quadloom.web.view import filters

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from quadloom.phases.transform import transform
+from quadloom.documents.transform import transform
 
 HERE = Path(__file__).parent
 URL = "https://site.example/folder/feed"

@@ -9,10 +9,10 @@ import pytest
 
 from quadloom.asking.sparql.service import QueryService
 from quadloom.model.quads import Quads
+from quadloom.model.text import TextDocument
 from quadloom.settings import LimitSettings
-from quadloom.stores.protocols.text import TextDocument
 from quadloom.stores.quads.oxigraph import OxigraphQuads
-from quadloom.stores.text.tantivy import TantivyText
+from quadloom.stores.tantivy.index import TantivyText
 
 A, B, C = "http://a.example/1", "http://b.example/2", "http://c.example/3"
 SCHEMA, OWL = "http://schema.org/", "http://www.w3.org/2002/07/owl#"

@@ -6,17 +6,18 @@ from collections.abc import Sequence
 
 import pytest
 
-from quadloom.asking.ranking import PageFact, folded, ranked
+from quadloom.asking.result_order import PageFact, folded, ranked
 from quadloom.asking.search import search, search_request, why_nothing
 from quadloom.asking.things.found import find_things
 from quadloom.model.outcome import Outcome, PageRow
 from quadloom.model.quads import Quads
+from quadloom.model.text import TextDocument
 from quadloom.model.url import Url
 from quadloom.model.wire import decode, encode
-from quadloom.scheduling.page_row import PageScheduleRow
-from quadloom.scheduling.planner import PageSchedule
+from quadloom.planning.policy.page_row import PageScheduleRow
+from quadloom.planning.policy.planner import PageSchedule
 from quadloom.stores.protocols.catalog import PageSummary
-from quadloom.stores.protocols.text import Hit, TextDocument
+from quadloom.stores.protocols.text import Hit
 from quadloom.stores.quads.memory import MemoryQuads
 from quadloom_lab.memory.text import MemoryText
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from quadloom.cli.main import PLUG_INS
-
-ROOT = Path(__file__).resolve().parents[3]
+from unit import ROOT
 
 
 def _run(*arguments: str, path: list[Path]) -> subprocess.CompletedProcess[str]:

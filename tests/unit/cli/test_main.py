@@ -17,7 +17,7 @@ from quadloom.cli.crawling.live import nothing_read, progress_lines
 from quadloom.cli.main import COMMANDS, SUMMARY, add_installed_commands, groups, run
 from quadloom.cli.overview import overview
 from quadloom.cli.session import Session
-from quadloom.crawl.report import CrawlReport, VisitProblem
+from quadloom.crawling.run.report import CrawlReport, VisitProblem
 from quadloom.model.outcome import Outcome, PageRow, Settlement
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit

@@ -13,8 +13,8 @@ from quadloom.cli.asking import sparql, stats, status, table
 from quadloom.cli.asking.search import _print_hits
 from quadloom.cli.progress import Progress
 from quadloom.cli.session import Session, harmless
-from quadloom.crawl.balance import balance_of
-from quadloom.crawl.report import CrawlReport, Meter
+from quadloom.crawling.run.balance import balance_of
+from quadloom.crawling.run.report import CrawlReport, Meter
 from quadloom.model.finding import Finding
 from quadloom.model.wire import Value
 from quadloom.stores.protocols.text import Hit, SearchAnswer

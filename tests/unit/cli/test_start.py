@@ -27,11 +27,11 @@ _HEAVY = (
     "psycopg",
     "boto3",
     "obstore",
-    "quadloom.crawl.session",
-    "quadloom.topical",
-    "quadloom.workers",
-    "quadloom.pipeline",
-    "quadloom.phases.transform",
+    "quadloom.crawling.run.session",
+    "quadloom.crawling.topical",
+    "quadloom.crawling.workers",
+    "quadloom.documents.pipeline",
+    "quadloom.documents.transform",
     "quadloom.stores.postgres.state",
     "quadloom.web.app",
 )
@@ -69,8 +69,8 @@ def test_a_worker_compiles_large_expressions_only_for_pages_that_need_them() -> 
 import re._compiler as compiler, re
 found, optimized = [], compiler._optimize_charset
 compiler._optimize_charset = lambda charset, *rest: found.append(charset) or optimized(charset, *rest)
-import quadloom.workers.worker_main
-from quadloom.syntaxes.html import tree
+import quadloom.crawling.workers.worker_main
+from quadloom.documents.syntaxes.html import tree
 def size(charset):
     spans = [span for name, span in charset if str(name) == "RANGE"]
     return sum(min(last, 0xffff) - min(first, 0xffff) for first, last in spans)

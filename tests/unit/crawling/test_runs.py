@@ -11,14 +11,14 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from quadloom.crawl.session import CrawlSession
+from quadloom.crawling.run.session import CrawlSession
 from quadloom.errors import UsageError, WarehouseLocked
 from quadloom.maintenance.archive_order import all_pages
 from quadloom.maintenance.verify import is_page
 from quadloom.model.phase import Owed, PhaseName
 from quadloom.settings import PolitenessSettings
 from quadloom.warehouse import Warehouse
-from unit.crawl.test_session import SEED, SETTINGS, Clock, Web
+from unit.crawling.run.test_session import SEED, SETTINGS, Clock, Web
 
 QUICK = replace(SETTINGS, politeness=PolitenessSettings(delay=0.0, ip_delay=0.0, adaptive=0.0))
 

@@ -7,14 +7,14 @@ import json
 import msgspec
 import pytest
 
-from quadloom.ingest.settle import size_price
+from quadloom.crawling.ingest.settle import size_price
+from quadloom.documents.pipeline import process_page
+from quadloom.documents.syntaxes.sink import Sink, SinkLimits, sink_limits
+from quadloom.documents.transform import transform
 from quadloom.model.document import Transformed
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
-from quadloom.phases.transform import transform
-from quadloom.pipeline import process_page
 from quadloom.settings import CrawlSettings, LimitSettings, Settings
-from quadloom.syntaxes.sink import Sink, SinkLimits, sink_limits
 
 URL = "https://site.example/a"
 

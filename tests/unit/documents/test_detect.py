@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from quadloom.phases.detect import detect
+from quadloom.documents.detect import detect
 
 XHTML = b'<html xmlns="http://www.w3.org/1999/xhtml">'
 RDF = b'<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#"'

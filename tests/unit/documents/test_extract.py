@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from quadloom.documents.extract import chosen, discoveries, edges, targets
+from quadloom.documents.transform import transform
 from quadloom.model.document import Transformed
 from quadloom.model.link import Discovery
 from quadloom.model.url import canonical, fingerprint, host_of
 from quadloom.model.visit import Visit
-from quadloom.phases.extract import chosen, discoveries, edges, targets
-from quadloom.phases.transform import transform
 
 
 def test_links_that_our_own_mapping_invents_do_not_count_for_importance() -> None:

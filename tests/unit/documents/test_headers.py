@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from quadloom.documents.pipeline import process_page
 from quadloom.model.document import PushOffer
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
-from quadloom.pipeline import process_page
 from quadloom.settings import Settings, SubscriptionSettings
 
 URL = "https://a.example/feed"

@@ -9,9 +9,9 @@ import time
 
 import pytest
 
-from quadloom.phases.transform import transform
+from quadloom.documents.syntaxes.sink import MAX_CHARACTERS
+from quadloom.documents.transform import transform
 from quadloom.settings import LimitSettings
-from quadloom.syntaxes.sink import MAX_CHARACTERS
 
 ENOUGH = 4.0
 HTML, JSON_LD = "text/html", "application/ld+json"

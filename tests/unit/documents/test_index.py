@@ -6,14 +6,14 @@ import pyoxigraph as ox
 import pytest
 
 import quadloom
+from quadloom.documents.descriptions import PAGES, VISITS, page_description, visit_description
+from quadloom.documents.index import SchemaSpelling, literals_in, namespace, page_graph, vocabularies_of, words_of
+from quadloom.documents.pipeline import process_page
+from quadloom.documents.syntaxes.terms import XSD
 from quadloom.model.outcome import Outcome, PageRow
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
-from quadloom.phases.descriptions import PAGES, VISITS, page_description, visit_description
-from quadloom.phases.index import SchemaSpelling, literals_in, namespace, page_graph, vocabularies_of, words_of
-from quadloom.pipeline import process_page
 from quadloom.settings import LimitSettings, Settings
-from quadloom.syntaxes.terms import XSD
 
 
 def row(**changes: object) -> PageRow:

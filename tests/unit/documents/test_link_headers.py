@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from quadloom.fetching.link_headers import MAX_LINKS, HeaderLink, of_headers, parse
+from quadloom.documents.link_headers import MAX_LINKS, HeaderLink, of_headers, parse
 
 BASE = "http://e.org/dir/page"
 

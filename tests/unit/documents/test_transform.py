@@ -11,12 +11,12 @@ import pyoxigraph
 import pytest
 
 import quadloom
+from quadloom.documents.syntaxes.installed import SYNTAXES
+from quadloom.documents.syntaxes.registry import Context, Extractor
+from quadloom.documents.transform import transform
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.document import Transformed
-from quadloom.phases.transform import transform
 from quadloom.settings import CrawlSettings, IndexSettings, LimitSettings, Settings, TransformSettings
-from quadloom.syntaxes.installed import SYNTAXES
-from quadloom.syntaxes.registry import Context, Extractor
 
 URL = "https://site.example/folder/page"
 

@@ -10,7 +10,7 @@ import time
 import pytest
 
 import quadloom
-from quadloom.phases.unpack import unpack
+from quadloom.documents.unpack import unpack
 
 SITEMAP = (
     b'<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'

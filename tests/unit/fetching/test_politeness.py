@@ -6,10 +6,11 @@ from random import Random
 import pytest
 
 from quadloom.fetching import politeness
-from quadloom.fetching.politeness import AddressClock, back_off, delay_of, pace, retry_after, rules_for, strikes_after
+from quadloom.fetching.politeness import AddressClock, back_off, delay_of, pace, retry_after, strikes_after
 from quadloom.fetching.transport import make_failure
 from quadloom.model.page import Failure, FailureKind, Page
 from quadloom.settings import PolitenessSettings, Settings, SiteSettings
+from quadloom.settings.sites import rules_for
 
 NOW = 1_800_000_000.0
 RULES = PolitenessSettings()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from quadloom.phases.page_result import PageResult
+from quadloom.model.page_result import PageResult
 from quadloom.settings import Settings
 from quadloom_lab.benchmarks.results import lines
 

@@ -55,7 +55,7 @@ def test_another_process_makes_the_same_bytes() -> None:
     spec = WebSpec(seed=9, pages=80, hosts=5, scale=0.1)
     script = (
         "import sys; sys.path[:0] = sys.argv[1:]\n"
-        "from test_fakeweb_content import digest; from quadloom_lab.fakeweb import WebSpec\n"
+        "from unit.lab.test_fakeweb_content import digest; from quadloom_lab.fakeweb import WebSpec\n"
         "print(digest(WebSpec(seed=9, pages=80, hosts=5, scale=0.1)))"
     )
     command = [sys.executable, "-c", script, *sys.path]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quadloom.errors import InputError
-from quadloom.ranking.link_kernels import kernels
+from quadloom.planning.ranking.link_kernels import kernels
 from quadloom_lab.scheduling.importance_speed import compare, count_sweeps, random_links, under_limit
 
 needs_numba = pytest.mark.skipif(kernels() is None, reason="numba is not installed")

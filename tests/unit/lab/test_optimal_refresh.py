@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import exp1, gammaincinv
 
 from quadloom.errors import UsageError
-from quadloom.scheduling.objectives import (
+from quadloom.planning.policy.objectives import (
     Policy,
     age,
     freshness,

@@ -55,7 +55,7 @@ def test_markup_of_a_folder_becomes_the_bodies(tmp_path: Path) -> None:
 
 
 def test_steps_add_up_and_leave_the_program_as_it_was(web: RealWeb) -> None:
-    import quadloom.phases.transform as phase
+    import quadloom.documents.transform as phase
 
     before = phase._guarded
     costs = step_costs([web.page(number) for number in range(12)], Settings(), rounds=1)

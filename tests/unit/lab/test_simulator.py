@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from quadloom.errors import UsageError
-from quadloom.scheduling.objectives import freshness, xyleme_cost
+from quadloom.planning.policy.objectives import freshness, xyleme_cost
 from quadloom_lab.charts import Series, line_chart, svg, ticks
 from quadloom_lab.scheduling.optimal_refresh import optimal_rates
 from quadloom_lab.scheduling.simulated_signals import Signals, Source

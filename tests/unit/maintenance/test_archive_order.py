@@ -11,13 +11,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from quadloom.cluster.ray_tasks import on_ray_tasks
 from quadloom.errors import SettingsError, StoreError
 from quadloom.maintenance.archive_order import pages_by_file
-from quadloom.maintenance.bulk import BulkJob, TaskResult, in_processes
+from quadloom.maintenance.jobs import check_reachable, warehouse_job
 from quadloom.maintenance.verify import JOURNAL
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.page import Failure, Page
+from quadloom.process.bulk_tasks import BulkJob, TaskResult, in_processes
+from quadloom.process.ray_tasks import on_ray_tasks
 from quadloom.settings import Settings, StoreSettings
 from quadloom.stores.archive.warc_record import encode, file_header
 from quadloom.warehouse import Warehouse
@@ -117,16 +118,16 @@ def test_processes_find_the_same_as_one(warehouse: Warehouse) -> None:
 
 
 def test_a_process_that_dies_costs_nothing_and_one_that_always_dies_is_named(warehouse: Warehouse) -> None:
-    job = BulkJob("verify", str(warehouse.path), warehouse.settings)
+    job = warehouse_job("verify", warehouse.path, warehouse.settings)
     files = list(warehouse.stores.archive.files())
     results = in_processes(1)(job, files)
     first = next(results)
     children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
     for pid in map(int, children.read_text().split()):
-        if b"maintenance.bulk" in Path(f"/proc/{pid}/cmdline").read_bytes():
+        if b"bulk_tasks" in Path(f"/proc/{pid}/cmdline").read_bytes():
             os.kill(pid, signal.SIGKILL)
     assert sorted(result.task for result in (first, *results)) == sorted(files)
-    broken = BulkJob("verify", str(warehouse.path / "nothing"), warehouse.settings)
+    broken = warehouse_job("verify", warehouse.path / "nothing", warehouse.settings)
     with pytest.raises(StoreError, match="died 3 times"):
         list(in_processes(1)(broken, files[:1]))
 
@@ -160,7 +161,7 @@ def test_an_interrupted_run_is_resumed(warehouse: Warehouse) -> None:
 
 def test_ray_needs_stores_that_others_reach() -> None:
     with pytest.raises(SettingsError, match=r"stores\.frontier and stores\.quads and stores\.archive"):
-        on_ray_tasks("auto", Settings())
+        check_reachable(Settings())
 
 
 @pytest.mark.slow
@@ -177,7 +178,7 @@ def test_ray_tasks_find_the_same_and_survive_a_killed_worker(
     tries: list[int] = []
 
     def runner(job: BulkJob, tasks: Sequence[str]) -> Iterator[TaskResult]:
-        for result in on_ray_tasks("local", warehouse.settings)(job, tasks):
+        for result in on_ray_tasks("local")(job, tasks):
             if not tries:
                 tries.extend(_kill_workers(ray))
             yield result

@@ -9,12 +9,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from quadloom.ingest.ingest import Ingest
+from quadloom.crawling.ingest.intake import Ingest
 from quadloom.maintenance.archive_order import all_pages
 from quadloom.maintenance.links import StoredLinks
 from quadloom.maintenance.verify import VerifyReport
 from quadloom.model.page import Page
-from quadloom.ranking.link_matrix import LinkMatrix
+from quadloom.planning.ranking.link_matrix import LinkMatrix
 from quadloom.settings import CrawlSettings, Settings
 from quadloom.stores.archive.warc_record import encode, file_header
 from quadloom.stores.protocols.catalog import IndexedPage

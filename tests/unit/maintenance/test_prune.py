@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from quadloom.cli.main import run
 from quadloom.errors import NothingFound, SettingsError, StoreError
 from quadloom.maintenance.prune import PruneReport, horizon, plan, prune
-from quadloom.model.notice import Notice
+from quadloom.model.event import Notice
 from quadloom.model.outcome import Outcome, Settlement
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit

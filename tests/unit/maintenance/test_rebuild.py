@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from quadloom.asking.statistics import STATISTICS, Statistics
+from quadloom.crawling.topical.relevance import Topic
+from quadloom.crawling.topical.topic import SCORE, topic_graph
 from quadloom.errors import StoreError
 from quadloom.model.page import Page
 from quadloom.model.quads import Quads
 from quadloom.stores.archive.warc_record import encode, file_header
-from quadloom.topical.relevance import Topic
-from quadloom.topical.topic import SCORE, topic_graph
+from quadloom.stores.statistics import STATISTICS, Statistics
 from quadloom.warehouse import Warehouse
 
 URL = "http://site.example/event"

@@ -11,13 +11,13 @@ import msgspec
 import pytest
 
 from quadloom.cli.main import run
-from quadloom.crawl.scope import ScopeEdits, read_edits
-from quadloom.crawl.session import CrawlSession
+from quadloom.crawling.ingest.intake import Ingest
+from quadloom.crawling.run.scope import ScopeEdits, read_edits
+from quadloom.crawling.run.session import CrawlSession
 from quadloom.errors import StoreError, UsageError
 from quadloom.fetching.in_process import respond
 from quadloom.fetching.transport import FetchRequest
 from quadloom.fetching.unit import answered_in_process
-from quadloom.ingest.ingest import Ingest
 from quadloom.maintenance.archive_order import all_pages
 from quadloom.model.outcome import Settlement
 from quadloom.model.page import Page

@@ -9,13 +9,13 @@ import msgspec
 import pytest
 
 from quadloom.errors import SettingsError, StoreError
-from quadloom.ingest.failpoints import Failpoints
 from quadloom.maintenance import swap
 from quadloom.model.page import Page
+from quadloom.process.failpoints import Failpoints
 from quadloom.settings import Settings, StoreSettings
 from quadloom.stores.archive.warc_record import encode, file_header
+from quadloom.stores.opened import places_of
 from quadloom.stores.protocols.text import SearchRequest
-from quadloom.stores.stores import places_of
 from quadloom.warehouse import Warehouse
 
 

@@ -9,18 +9,19 @@ import msgspec
 import pytest
 
 from quadloom.cli.main import run
+from quadloom.documents.descriptions import PAGES
 from quadloom.errors import StoreError, WarehouseLocked
-from quadloom.maintenance import maintenance, swap
+from quadloom.maintenance import swap
+from quadloom.maintenance import tasks as maintenance
 from quadloom.maintenance.archive_order import all_pages
 from quadloom.model.page import Page
 from quadloom.model.quads import Quads
-from quadloom.phases.descriptions import PAGES
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode, file_header
+from quadloom.stores.opened import JOURNAL, places_of
 from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.stores.protocols.text import SearchRequest
 from quadloom.stores.sqlite.state import DATABASE, EmbeddedState
-from quadloom.stores.stores import JOURNAL, places_of
 from quadloom.warehouse import Warehouse
 
 URLS = [f"http://site.example/{number}" for number in range(6)]

@@ -8,7 +8,7 @@ import pytest
 
 from quadloom.errors import SettingsError
 from quadloom.model.url import host_of
-from quadloom.scheduling.scope import Scope, ScopeRecord
+from quadloom.planning.scope import Scope, ScopeRecord
 from quadloom.settings import CrawlSettings
 
 SEED = "https://www.example.org/start"

@@ -62,7 +62,7 @@ def is_running(pid: int) -> bool:
         return False
 
 
-@pytest.mark.parametrize("module", ["quadloom.workers.worker_main", "quadloom.fetching.process"])
+@pytest.mark.parametrize("module", ["quadloom.crawling.workers.worker_main", "quadloom.fetching.process"])
 def test_an_interrupt_at_birth_does_not_end_a_child(module: str, forked: bool) -> None:
     """The interpreter has just begun: nothing of the child's own has run yet that could ignore the signal."""
     child = start(module, Settings(), from_template=forked)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from quadloom.cluster.ray_workers import connected
 from quadloom.errors import StoreUnavailable
+from quadloom.process.ray_tasks import connected
 
 ray = pytest.importorskip("ray", reason="needs ray: pip install quadloom[ray]")
 

@@ -16,7 +16,7 @@ from quadloom.process import template
 from quadloom.process.channel import ChannelClosed, ChildProcess, start
 
 SAMPLE = "unit.process.sample_child"
-OF_A_CRAWL = ["quadloom.fetching.process", "quadloom.workers.worker_main"]
+OF_A_CRAWL = ["quadloom.fetching.process", "quadloom.crawling.workers.worker_main"]
 
 
 @pytest.fixture(autouse=True)
@@ -205,9 +205,9 @@ def test_the_owner_of_a_crawl_imports_no_parser() -> None:
     """Parsers belong to the workers: an owner that imports them starts later, and for nothing."""
     script = (
         "import sys\n"
-        "import quadloom.cli.crawling.crawl, quadloom.runs\n"
-        "print(*sorted({'lxml', 'selectolax', 'quadloom.pipeline', 'quadloom.checks', 'quadloom.topical',"
-        " 'pycurl', 'rich', 'quadloom.asking.sparql.service', 'urllib.request'}"
+        "import quadloom.cli.crawling.crawl, quadloom.crawling.runs\n"
+        "print(*sorted({'lxml', 'selectolax', 'quadloom.documents.pipeline', 'quadloom.documents.checks', "
+        "'quadloom.crawling.topical', 'pycurl', 'rich', 'quadloom.asking.sparql.service', 'urllib.request'}"
         " & set(sys.modules)))\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from quadloom.documents.extract import STRATEGIES
 from quadloom.errors import SettingsError
-from quadloom.phases.extract import STRATEGIES
 from quadloom.settings import length_of
 from quadloom.settings.loading import LoadedSettings, Tree, Value, fields, load, shareable
 from quadloom.settings.reading import STRATEGY_NAMES

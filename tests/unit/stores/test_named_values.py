@@ -105,7 +105,7 @@ def test_a_new_version_reads_the_old_one_and_refuses_a_newer(monkeypatch: pytest
 
 def test_every_registered_value_is_declared_once_and_reads_what_today_s_program_wrote(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "q.db")
-    connection.executescript(Path(__file__).with_name("today.sql").read_text(encoding="utf-8"))
+    connection.executescript((Path(__file__).with_name("sqlite") / "today.sql").read_text(encoding="utf-8"))
     connection.close()
     database = SqliteDatabase.open(tmp_path / "q.db")
     catalog = SqliteCatalog(database)

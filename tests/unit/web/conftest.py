@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 from httpx import Response
-from web_fixture import fill
 
 from quadloom.settings import Settings, WebSettings
 from quadloom.web.app import create_app
 from quadloom.web.server.state import SiteState
 from quadloom.web.server.tokens import FILE, Tokens
+from unit.web.web_fixture import fill
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -7,10 +7,10 @@ import re
 from pathlib import Path
 
 import pytest
-from things_fixture import fill_things
-from web_fixture import fill
 
 from quadloom.cli.main import run
+from unit.web.things_fixture import fill_things
+from unit.web.web_fixture import fill
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,8 @@ import re
 
 import pytest
 from starlette.testclient import TestClient
-from web_fixture import BOOK
+
+from unit.web.web_fixture import BOOK
 
 LIMIT = 60_000  # bytes, compressed
 

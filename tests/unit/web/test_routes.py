@@ -18,6 +18,7 @@ from quadloom.web.routes import ROUTES, Endpoint
 from quadloom.web.server.errors import status_of
 from quadloom.web.server.state import SiteState
 from thoroughness import examples
+from unit import ROOT
 
 HTTP_METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH")
 
@@ -129,7 +130,7 @@ def test_openapi_and_the_application_know_the_same_addresses(client: TestClient)
 
 
 def test_reference_page_names_every_route() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "reference" / "http.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "http.md").read_text(encoding="utf-8")
     for endpoint in ROUTES:
         assert f"`{endpoint.path.replace(':path}', '}')}`" in page, endpoint.path
 

@@ -7,12 +7,11 @@ import json
 import time
 from pathlib import Path
 
-from web_fixture import store_page
-
-from quadloom.asking.statistics import STATISTICS, Statistics
+from quadloom.crawling.subscriptions.saved_queries import SavedQuery
 from quadloom.settings import Settings
-from quadloom.subscriptions.saved_queries import SavedQuery
+from quadloom.stores.statistics import STATISTICS, Statistics
 from quadloom.warehouse import Warehouse
+from unit.web.web_fixture import store_page
 
 Json = dict[str, object]
 _CITIES = ("Ghent", "Lyon", "Ghent", "Turku", "Bergen")

@@ -6,20 +6,20 @@ from pathlib import Path
 
 import msgspec
 
-from quadloom.asking.statistics import STATISTICS, Statistics
-from quadloom.ingest.settle import settle_page
-from quadloom.ingest.traps.filter import TRAPS, TrapCount
+from quadloom.crawling.ingest.settle import settle_page
+from quadloom.crawling.ingest.traps.filter import TRAPS, TrapCount
+from quadloom.crawling.subscriptions.websub import TOPICS, HubSubscription
+from quadloom.documents.extract import chosen
+from quadloom.documents.pipeline import process_page
 from quadloom.model.link import LinkKind
 from quadloom.model.page import Page
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
-from quadloom.phases.extract import chosen
-from quadloom.pipeline import process_page
-from quadloom.ranking.link_matrix import LinkMatrix
+from quadloom.planning.ranking.link_matrix import LinkMatrix
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode
 from quadloom.stores.protocols.catalog import IndexedPage
-from quadloom.subscriptions.websub import TOPICS, HubSubscription
+from quadloom.stores.statistics import STATISTICS, Statistics
 from quadloom.warehouse import Warehouse
 
 BOOK = "http://books.example/lighthouse"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from quadloom.syntaxes.rdf import files as rdf_files
-from quadloom.syntaxes.registry import Context
-from quadloom.syntaxes.terms import XSD, iri, literal
+from quadloom.documents.syntaxes.rdf import files as rdf_files
+from quadloom.documents.syntaxes.registry import Context
+from quadloom.documents.syntaxes.terms import XSD, iri, literal
 from quadloom_pdf_metadata.info import date_time, info
 
 DCTERMS = "http://purl.org/dc/terms/"

@@ -15,8 +15,8 @@ from typing import Protocol
 import tantivy
 
 from quadloom.asking.search import search, search_request
-from quadloom.stores.protocols.text import TextDocument
-from quadloom.stores.text.tantivy import TantivyText
+from quadloom.model.text import TextDocument
+from quadloom.stores.tantivy.index import TantivyText
 
 _WORD = re.compile(r"\w[\w\u0300-\u036f\u0900-\u0dff\u0e31-\u0e4e]*")
 _TRIGRAM = 3

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import msgspec
 
+from quadloom.documents.pipeline import process_page
 from quadloom.model.page import Page
+from quadloom.model.text import TextDocument
 from quadloom.model.visit import Visit
-from quadloom.pipeline import process_page
 from quadloom.settings import Settings
-from quadloom.stores.protocols.text import TextDocument
 from quadloom_lab.benchmarks.search.engines import Engine, engines
 from quadloom_lab.benchmarks.search.known_items import KINDS, KnownItems, KnownPage, Question, known_items, lexicons
 

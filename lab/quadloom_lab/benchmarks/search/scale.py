@@ -16,9 +16,10 @@ from pathlib import Path
 import msgspec
 
 from quadloom.asking.search import search, search_request
-from quadloom.stores.protocols.text import TextDocument, TextIndex
-from quadloom.stores.text.sharded import ShardedText
-from quadloom.stores.text.tantivy import TantivyText
+from quadloom.model.text import TextDocument
+from quadloom.stores.protocols.text import TextIndex
+from quadloom.stores.tantivy.index import TantivyText
+from quadloom.stores.tantivy.sharded import ShardedText
 
 _SYLLABLES = [f"{a}{b}" for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "er", "is", "ou")]
 _VOCABULARY = 200_000

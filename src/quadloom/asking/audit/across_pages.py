@@ -11,13 +11,13 @@ from typing import NamedTuple
 import msgspec
 
 from quadloom.asking.audit.report import PageFindings, pages_of
-from quadloom.asking.sparql.json_results import text_rows_of
 from quadloom.errors import UrlError
 from quadloom.model.finding import Finding
 from quadloom.model.outcome import Outcome, PageRow
 from quadloom.model.url import Url
+from quadloom.stores.opened import Stores
 from quadloom.stores.protocols.catalog import Catalog
-from quadloom.stores.stores import Stores
+from quadloom.stores.quads.json_results import text_rows_of
 
 _MOST = 2000
 _FACTS = "name price priceCurrency startDate endDate birthDate telephone isbn gtin13 sku datePublished foundingDate"

@@ -9,9 +9,9 @@ import msgspec
 from xxhash import xxh3_64_hexdigest
 
 from quadloom.asking.audit.report import AuditReport, DefectGroup, PageFindings
-from quadloom.checks.codes import codes
+from quadloom.documents.checks.codes import codes
 from quadloom.model.finding import WEIGHT, FindingRecord, Severity, reported
-from quadloom.version import __version__
+from quadloom.model.version import __version__
 
 MOST_RESULTS = 5000  # code scanning shows no more of one run
 _LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from html import escape
 
 from quadloom.asking.audit.report import AuditReport, DefectGroup, SiteAudit, TrendPoint
-from quadloom.checks.codes import codes
+from quadloom.documents.checks.codes import codes
 from quadloom.model.timestamps import day
 
 _MOST_GROUPS = 200

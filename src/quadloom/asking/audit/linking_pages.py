@@ -6,8 +6,8 @@ import msgspec
 
 from quadloom.asking.audit.report import AuditReport, DefectGroup
 from quadloom.model.url import Url
-from quadloom.ranking.link_lookup import links_touching
-from quadloom.stores.stores import Stores
+from quadloom.planning.ranking.link_lookup import links_touching
+from quadloom.stores.opened import Stores
 
 _NAMED = 3  # linking pages of one address
 _LOOKED_UP = 200  # linking pages of one address that are looked up in the catalog

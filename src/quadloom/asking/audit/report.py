@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from quadloom.checks.codes import codes
+from quadloom.documents.checks.codes import codes
 from quadloom.model.finding import WEIGHT, Finding, FindingRecord, Severity, reported
 from quadloom.model.outcome import PageRow
 from quadloom.model.url import belongs_to, site_of

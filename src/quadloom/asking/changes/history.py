@@ -1,24 +1,18 @@
 """A page through time: its visits, its graph as of any moment, and what changed between two.
 
-Old versions are transformed again; what that needs is imported when it happens.
+Old versions are transformed again by a `VersionReader`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
+from quadloom.asking.changes.versions import VersionDifference, VersionGraph, VersionReader, difference
 from quadloom.errors import NothingFound, UsageError
 from quadloom.model.outcome import Outcome, PageRow
 from quadloom.model.quads import Quads
 from quadloom.model.url import Url
-from quadloom.settings import Settings
-from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.protocols.catalog import Catalog, VisitRow
-
-if TYPE_CHECKING:
-    from quadloom.asking.changes.versions import VersionDifference, VersionGraph
 
 _FAILED = frozenset(map(str, (Outcome.GONE, Outcome.FAILED, Outcome.DENIED)))
 
@@ -51,10 +45,10 @@ def history(catalog: Catalog, url: str) -> PageHistory:
     return PageHistory(page, tuple(catalog.history(page.fingerprint)))
 
 
-def graph_after(archive: Archive, page: PageRow, visit: VisitRow, settings: Settings) -> Quads:
+def graph_after(versions: VersionReader, page: PageRow, visit: VisitRow) -> Quads:
     """What the page's graph held after a visit. Raises `UsageError` if that version was not kept, and `NothingFound` if
     it can no longer be transformed."""
-    found = _graph(archive, page, visit, settings)
+    found = _graph(versions, page, visit)
     if found.failure:
         raise NothingFound(
             f"the version of {page.href} at {visit.fetched_at:.0f} cannot be read: {found.failure}",
@@ -63,20 +57,14 @@ def graph_after(archive: Archive, page: PageRow, visit: VisitRow, settings: Sett
     return found.quads
 
 
-def difference_between(
-    archive: Archive, page: PageRow, old: VisitRow, new: VisitRow, settings: Settings
-) -> VersionDifference:
+def difference_between(versions: VersionReader, page: PageRow, old: VisitRow, new: VisitRow) -> VersionDifference:
     """What was added and removed between two visits. Versions with equal digests are not read."""
-    from quadloom.asking.changes.versions import VersionDifference, difference
-
     if (old.quads_digest, old.text_digest) == (new.quads_digest, new.text_digest):
         return VersionDifference()
-    return difference(_graph(archive, page, old, settings), _graph(archive, page, new, settings))
+    return difference(_graph(versions, page, old), _graph(versions, page, new))
 
 
-def _graph(archive: Archive, page: PageRow, visit: VisitRow, settings: Settings) -> VersionGraph:
-    from quadloom.asking.changes.versions import VersionGraph, version_graph
-
+def _graph(versions: VersionReader, page: PageRow, visit: VisitRow) -> VersionGraph:
     if not visit.quads_digest:
         return VersionGraph(Quads.of(page.graph, b""))
     if visit.archive is None:
@@ -84,4 +72,4 @@ def _graph(archive: Archive, page: PageRow, visit: VisitRow, settings: Settings)
             f"the version of {page.href} at {visit.fetched_at:.0f} is not in the archive",
             hint="pages marked noarchive, and versions older than index.retention, are not kept",
         )
-    return version_graph(archive, visit.archive, settings)
+    return versions.graph(visit.archive)

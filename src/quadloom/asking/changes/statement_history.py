@@ -13,12 +13,11 @@ import msgspec
 import pyoxigraph as ox
 
 from quadloom.asking.changes.history import graph_after
+from quadloom.asking.changes.versions import VersionReader
 from quadloom.asking.entity import Entity, Value, value_of_term
 from quadloom.errors import ArchiveDamaged, NothingFound, StoreError, UrlError, UsageError
 from quadloom.model.outcome import PageRow
 from quadloom.model.url import Url
-from quadloom.settings import Settings
-from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.protocols.catalog import Catalog, VisitRow
 
 PAGES = 8
@@ -43,7 +42,7 @@ class StatementHistory(msgspec.Struct, frozen=True):
     partial: bool
 
 
-def statement_history(catalog: Catalog, archive: Archive, settings: Settings, entity: Entity) -> StatementHistory:
+def statement_history(catalog: Catalog, versions: VersionReader, entity: Entity) -> StatementHistory:
     spans: list[StatementSpan] = []
     partial = len(entity.sources) > PAGES
     for source in entity.sources[:PAGES]:
@@ -51,7 +50,7 @@ def statement_history(catalog: Catalog, archive: Archive, settings: Settings, en
         if row is None:
             partial = True
             continue
-        found, whole = _of_page(catalog, archive, settings, row, frozenset(entity.names))
+        found, whole = _of_page(catalog, versions, row, frozenset(entity.names))
         spans += found
         partial |= not whole
     return StatementHistory(tuple(sorted(spans, key=lambda span: (span.property, span.first_seen))), partial)
@@ -65,7 +64,7 @@ def _row(catalog: Catalog, source: str) -> PageRow | None:
 
 
 def _of_page(
-    catalog: Catalog, archive: Archive, settings: Settings, row: PageRow, names: frozenset[str]
+    catalog: Catalog, reader: VersionReader, row: PageRow, names: frozenset[str]
 ) -> tuple[list[StatementSpan], bool]:
     visits = catalog.history(row.fingerprint)[::-1]
     versions = _versions(visits)
@@ -74,7 +73,7 @@ def _of_page(
     last = 0.0
     for version, until in versions[-VERSIONS:]:
         try:
-            nquads = graph_after(archive, row, version, settings).nquads
+            nquads = graph_after(reader, row, version).nquads
         except (NothingFound, UsageError, StoreError, ArchiveDamaged):
             whole = False
             continue

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from quadloom.asking.sparql.prefixes import PREFIXES, shorten
 from quadloom.asking.statistics import Summary
+from quadloom.documents.syntaxes.terms import iri, literal
 from quadloom.model.timestamps import iso_time
-from quadloom.syntaxes.terms import iri, literal
 
 _USED = ("rdf", "void", "dcat", "dcterms", "xsd", "schema", "foaf", "owl", "rdfs")
 _FORMATS = "http://www.w3.org/ns/formats/"

@@ -16,13 +16,13 @@ import msgspec
 import pyoxigraph as ox
 import zstandard
 
+from quadloom.asking.export.description import dataset_description
+from quadloom.asking.export.parquet import write_parquet
+from quadloom.asking.export.selection import PageGraph, PageSource, Selection, StoredPages
 from quadloom.asking.questions import WarehouseQueries
 from quadloom.asking.sparql.prefixes import PREFIXES
 from quadloom.asking.sparql.result_formats import write_graph
 from quadloom.errors import UsageError
-from quadloom.export.description import dataset_description
-from quadloom.export.parquet import write_parquet
-from quadloom.export.selection import PageGraph, PageSource, Selection, StoredPages
 from quadloom.stores.archive.warc_record import file_header
 
 SUFFIXES = {

@@ -7,13 +7,13 @@ from typing import Protocol
 
 import msgspec
 
+from quadloom.documents.descriptions import PAGES
+from quadloom.documents.syntaxes.terms import TYPE
 from quadloom.model.outcome import PageRow
 from quadloom.model.url import site_of
-from quadloom.phases.descriptions import PAGES
 from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.quads import QuadStore
-from quadloom.syntaxes.terms import TYPE
 
 _BATCH = 500
 _LOWEST = -(1 << 63)  # of all fingerprints

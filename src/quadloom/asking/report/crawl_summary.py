@@ -16,17 +16,17 @@ import msgspec
 
 from quadloom.asking.audit.across_pages import audited_pages
 from quadloom.asking.audit.report import AuditReport, audit
-from quadloom.asking.numbers import WarehouseNumbers
 from quadloom.asking.questions import WarehouseQueries
-from quadloom.asking.sparql.json_results import Row
+from quadloom.asking.report.numbers import WarehouseNumbers
 from quadloom.asking.things.paths import PLUMBING
 from quadloom.asking.things.schema import SchemaPicture, schema_of
+from quadloom.documents.index import namespace
 from quadloom.errors import NothingFound, QueryError
 from quadloom.model.outcome import READ_OUTCOMES, PageRow
 from quadloom.model.url import host_of, site_of
-from quadloom.phases.index import namespace
-from quadloom.ranking.link_lookup import links_touching
-from quadloom.stores.stores import Stores
+from quadloom.planning.ranking.link_lookup import links_touching
+from quadloom.stores.opened import Stores
+from quadloom.stores.quads.json_results import Row
 
 PAGES = 50_000
 _SLICE = 2000

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import msgspec
 
-from quadloom.asking.statistics import statements_of
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.protocols.text import TextIndex
+from quadloom.stores.statistics import statements_of
 
 _WITHOUT_CONTENT = ("redirect", "unknown")
 _COUNTED = 1_000_000  # statements of pages, up to which a server counts those about pages: .6 s a million

@@ -15,7 +15,7 @@ import numpy as np
 
 from quadloom.model.outcome import PageRow
 from quadloom.model.url import site_of
-from quadloom.ranking.link_lookup import AdjacentLinks, links_touching
+from quadloom.planning.ranking.link_lookup import AdjacentLinks, links_touching
 from quadloom.stores.protocols.catalog import Catalog
 
 _NAMED = 3000  # pages of other sites that are looked up, the most linked first

@@ -1,7 +1,7 @@
 """Result formats of SPARQL: names, media types, and writers that can stop after any row with a well-formed document.
 
 The engine can serialise too, but it cannot stop at a row limit with a complete document; so rows are written here.
-tests/unit/asking/test_result_formats.py reads every format back with the engine's own parsers.
+tests/unit/asking/sparql/test_result_formats.py reads every format back with the engine's own parsers.
 """
 
 from __future__ import annotations

@@ -17,19 +17,19 @@ from types import TracebackType
 
 from quadloom.asking.sparql.checks import CheckedQuery, Form, Token, check
 from quadloom.asking.sparql.frames import Cell, FrameMethods, typed
-from quadloom.asking.sparql.json_results import Row, boolean_of, rows_of
 from quadloom.asking.sparql.prefixes import PREFIXES
 from quadloom.asking.sparql.process import QueryProcess
 from quadloom.asking.sparql.result_formats import GRAPH_MEDIA, ROW_MEDIA
 from quadloom.asking.sparql.spread import Spread, spread
 from quadloom.asking.sparql.text_patterns import PatternHitCache, replace_text_patterns
 from quadloom.asking.sparql.worker import QueryEnd, QueryRequest
+from quadloom.documents.syntaxes.terms import iri
 from quadloom.errors import QueryError, QueryLimit, QueryRefused, StoreError
 from quadloom.process.threads import FairSlots
 from quadloom.settings import LimitSettings
 from quadloom.stores.protocols.text import TextIndex
+from quadloom.stores.quads.json_results import Row, boolean_of, rows_of
 from quadloom.stores.quads.sparql_client import SparqlServer, SparqlServers
-from quadloom.syntaxes.terms import iri
 
 _BUSY_SECONDS = 10.0
 _LEAST_SECONDS = 0.1  # for the engine, if text patterns took all the time

@@ -24,10 +24,10 @@ from typing import NamedTuple
 
 from quadloom.asking.sparql.checks import CheckedQuery, Token, place
 from quadloom.asking.sparql.prefixes import PREFIXES
+from quadloom.documents.syntaxes.terms import iri, literal
 from quadloom.errors import QueryLimit, QueryRefused, QuerySyntaxError
 from quadloom.settings import LimitSettings
 from quadloom.stores.protocols.text import Hit, SearchRequest, TextIndex
-from quadloom.syntaxes.terms import iri, literal
 
 MATCHES = PREFIXES["ql"] + "matches"
 DEFAULT_HITS = 1000

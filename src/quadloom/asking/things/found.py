@@ -12,11 +12,11 @@ import msgspec
 import pyoxigraph as ox
 from msgspec.structs import replace
 
-from quadloom.analysis.words import tokens_of
 from quadloom.asking.sparql.prefixes import PREFIXES
+from quadloom.documents.words.analysis import tokens_of
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.protocols.text import Highlights, SearchRequest, TextIndex
-from quadloom.stores.search.snippets import aligned, snippet
+from quadloom.stores.text_queries.snippets import aligned, snippet
 
 _TYPE = f"{PREFIXES['rdf']}type"
 _PAGES = 30  # of the text index, per search

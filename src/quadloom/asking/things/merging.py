@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from quadloom.asking.sparql.json_results import Row
 from quadloom.asking.sparql.prefixes import both_schemes
 from quadloom.asking.things.paths import BLANK, NAMES, SAME, SCHEMA, alternatives, comparable, term
 from quadloom.asking.things.selection import type_pattern
+from quadloom.stores.quads.json_results import Row
 
 Ask = Callable[[str], list[Row]]  # a SELECT query → its rows; runs where it can be killed
 _TELLING = tuple(SCHEMA + name for name in ("startDate", "isbn", "sku", "gtin13", "birthDate", "price"))

@@ -16,16 +16,16 @@ from quadloom.asking.audit.html_report import html_report
 from quadloom.asking.audit.linking_pages import with_linking_pages
 from quadloom.asking.audit.report import AuditReport, DefectGroup, PageFindings, pages_of
 from quadloom.asking.audit.report import audit as audited
-from quadloom.asking.inspect.child import InspectTask, InspectWorker
 from quadloom.asking.search import moment
-from quadloom.checks.codes import codes as known_codes
-from quadloom.checks.page import check_audit_settings
 from quadloom.cli.session import Session, session
 from quadloom.cli.tables import shortened
+from quadloom.crawling.inspect.child import InspectTask, InspectWorker
+from quadloom.documents.checks.codes import codes as known_codes
+from quadloom.documents.checks.page import check_audit_settings
+from quadloom.documents.syntaxes.plugins import check_syntaxes
 from quadloom.errors import NothingFound, UsageError
 from quadloom.model.finding import WEIGHT
 from quadloom.model.page import Page
-from quadloom.phases.loaders import check_syntaxes
 from quadloom.settings import Settings
 from quadloom.warehouse import Warehouse
 from quadloom.web.view.filters import counted

@@ -9,9 +9,9 @@ from typing import Literal
 import msgspec
 import pyoxigraph as ox
 
-from quadloom.asking.inspect.inspect import PREFIXES, Inspection, inspect_all
-from quadloom.checks.page import check_audit_settings
 from quadloom.cli.session import session
+from quadloom.crawling.inspect.inspection import PREFIXES, Inspection, inspect_all
+from quadloom.documents.checks.page import check_audit_settings
 from quadloom.fetching.transport import ADVICE
 from quadloom.model.finding import WEIGHT, FindingRecord
 

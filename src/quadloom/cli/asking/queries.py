@@ -9,8 +9,8 @@ import msgspec
 from cyclopts import App
 
 from quadloom.cli.session import session
-from quadloom.crawl.control import ask
-from quadloom.subscriptions.saved_queries import (
+from quadloom.crawling.run.control import ask
+from quadloom.crawling.subscriptions.saved_queries import (
     SavedQuery,
     checked_query,
     saved_queries,

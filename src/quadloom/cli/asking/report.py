@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from quadloom.asking.crawl_summary import PAGES, summarise
+from quadloom.asking.report.crawl_summary import PAGES, summarise
 from quadloom.cli.progress import Progress, known_pages
 from quadloom.cli.session import session
 from quadloom.warehouse import Warehouse

@@ -8,13 +8,13 @@ from itertools import islice
 import msgspec
 
 from quadloom.asking.findings import LocatedDefect, defects
-from quadloom.asking.numbers import WarehouseNumbers, labelled
+from quadloom.asking.report.numbers import WarehouseNumbers, labelled
 from quadloom.asking.sparql.prefixes import shorten
 from quadloom.asking.statistics import Summary
-from quadloom.checks.codes import codes as known_codes
 from quadloom.cli.progress import Progress
 from quadloom.cli.session import Session, session
 from quadloom.cli.upkeep.bulk import runner_of
+from quadloom.documents.checks.codes import codes as known_codes
 from quadloom.errors import UsageError
 from quadloom.warehouse import Warehouse
 

@@ -10,15 +10,15 @@ from typing import Literal
 
 import msgspec
 
-from quadloom.asking.numbers import LABELS
+from quadloom.asking.report.numbers import LABELS
 from quadloom.cli.session import Session, session
-from quadloom.cluster.view import ClusterView, cluster_view, merged_report
-from quadloom.crawl.balance import Balance, balance_of
-from quadloom.crawl.control import Value, ask
-from quadloom.crawl.monitor import heartbeat
-from quadloom.crawl.report import CrawlReport
-from quadloom.crawl.run_history import balance_of_run, runs_of
-from quadloom.ingest.traps.filter import TrapCount, read_traps
+from quadloom.crawling.cluster.view import ClusterView, cluster_view, merged_report
+from quadloom.crawling.ingest.traps.filter import TrapCount, read_traps
+from quadloom.crawling.run.balance import Balance, balance_of
+from quadloom.crawling.run.control import Value, ask
+from quadloom.crawling.run.monitor import heartbeat
+from quadloom.crawling.run.report import CrawlReport
+from quadloom.crawling.run.run_history import balance_of_run, runs_of
 from quadloom.model.phase import PHASES
 from quadloom.settings import without_password
 from quadloom.stores.protocols.frontier import HostRow
@@ -133,7 +133,7 @@ def why(url: str) -> None:
     url
         the page to explain
     """
-    from quadloom.crawl.explain import Why
+    from quadloom.crawling.run.explain import Why
 
     s = session()
     answer = ask(s.warehouse, "why", url=url)
@@ -155,8 +155,8 @@ def why(url: str) -> None:
 
 
 def _print(s: Session) -> None:
-    from quadloom.cluster.steering import is_cluster
-    from quadloom.refresh.state import schedule_of
+    from quadloom.crawling.cluster.steering import is_cluster
+    from quadloom.planning.refresh.state import schedule_of
 
     live = ask(s.warehouse, "status")
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:

@@ -9,11 +9,11 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from quadloom.cli.session import Session, session
-from quadloom.cluster.steering import STANDING, Steering, is_cluster
-from quadloom.crawl.control import ask, ask_all
+from quadloom.crawling.cluster.steering import STANDING, Steering, is_cluster
+from quadloom.crawling.run.control import ask, ask_all
 from quadloom.errors import UsageError
 from quadloom.model.wire import Value
-from quadloom.scheduling.objectives import Policy
+from quadloom.planning.policy.objectives import Policy
 from quadloom.settings import seconds
 from quadloom.warehouse import Warehouse
 

@@ -17,11 +17,11 @@ import msgspec
 
 from quadloom.cli.crawling.live import ProgressDisplay, finish, nothing_read
 from quadloom.cli.session import Session, session
-from quadloom.crawl.report import CrawlReport
-from quadloom.crawl.session import RunningCrawl
+from quadloom.crawling.ingest.link_queries import check_strategies
+from quadloom.crawling.run.report import CrawlReport
+from quadloom.crawling.run.session import RunningCrawl
 from quadloom.errors import SettingsError, UrlError, UsageError
 from quadloom.fetching.guard import is_opened
-from quadloom.ingest.link_queries import check_strategies
 from quadloom.maintenance.lost_database import refuse_lost_database
 from quadloom.model.phase import PHASES, PhaseName
 from quadloom.model.url import Url

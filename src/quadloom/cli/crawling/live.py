@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from quadloom.cli.progress import bar, duration
 from quadloom.cli.session import Session
-from quadloom.crawl.balance import balance_of
-from quadloom.crawl.report import CrawlReport, VisitProblem
+from quadloom.crawling.run.balance import balance_of
+from quadloom.crawling.run.report import CrawlReport, VisitProblem
 from quadloom.fetching.transport import ADVICE
 from quadloom.model.outcome import READ_OUTCOMES
 from quadloom.model.url import Url

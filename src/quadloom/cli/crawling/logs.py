@@ -9,8 +9,8 @@ from contextlib import ExitStack, closing
 import msgspec
 
 from quadloom.cli.session import Session, session
-from quadloom.cluster.steering import ClusterReader, is_cluster
-from quadloom.crawl.control import ask
+from quadloom.crawling.cluster.steering import ClusterReader, is_cluster
+from quadloom.crawling.run.control import ask
 from quadloom.errors import StoreUnavailable, UsageError
 from quadloom.model.event import Event
 

@@ -14,7 +14,7 @@ from cyclopts import Parameter
 from quadloom.cli.crawling.crawl import check_start, follow_crawl, require_contact, urls_from_file
 from quadloom.cli.crawling.live import finish, nothing_read
 from quadloom.cli.session import session
-from quadloom.crawl.session import RunningCrawl
+from quadloom.crawling.run.session import RunningCrawl
 from quadloom.errors import UsageError
 from quadloom.model.phase import PhaseName
 from quadloom.stores.backends import exists

@@ -6,8 +6,8 @@ import msgspec
 from cyclopts import App
 
 from quadloom.cli.session import session
-from quadloom.crawl.control import ask
-from quadloom.crawl.scope import ScopeEdits
+from quadloom.crawling.run.control import ask
+from quadloom.crawling.run.scope import ScopeEdits
 from quadloom.errors import UsageError
 from quadloom.warehouse import Warehouse
 

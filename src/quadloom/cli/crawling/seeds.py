@@ -9,7 +9,7 @@ from cyclopts import App
 
 from quadloom.cli.crawling.crawl import url_lines, urls_from_file
 from quadloom.cli.session import session
-from quadloom.crawl.control import ask
+from quadloom.crawling.run.control import ask
 from quadloom.model.url import resolve
 from quadloom.warehouse import Warehouse
 

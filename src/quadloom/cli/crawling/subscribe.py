@@ -12,14 +12,14 @@ from cyclopts import App
 
 from quadloom.asking.sparql.prefixes import type_iris
 from quadloom.cli.session import Session, session
-from quadloom.crawl.control import ask
+from quadloom.crawling.run.control import ask
+from quadloom.crawling.subscriptions.registry import state_of
+from quadloom.crawling.subscriptions.standing_queries import failure_of
+from quadloom.crawling.subscriptions.webhooks import NoticeMessage
+from quadloom.crawling.subscriptions.websub import read_topics
 from quadloom.errors import NothingFound, UsageError
 from quadloom.model.subscription import Subscription
 from quadloom.model.timestamps import readable_time
-from quadloom.subscriptions.registry import state_of
-from quadloom.subscriptions.standing_queries import failure_of
-from quadloom.subscriptions.webhooks import NoticeMessage
-from quadloom.subscriptions.websub import read_topics
 from quadloom.warehouse import Warehouse
 
 subscribe = App(name="subscribe", help="Get notices when pages, sites, types of things or a query's answer change.")

@@ -19,24 +19,18 @@ from rich.text import Text
 from quadloom.cli.crawling.crawl import check_contact, require_contact, urls_from_file
 from quadloom.cli.progress import bar, duration, rate
 from quadloom.cli.session import Session, session
-from quadloom.cluster.steering import ClusterReader, Steering, is_cluster
-from quadloom.cluster.view import cluster_view
-from quadloom.crawl.control import ask
-from quadloom.errors import FetchError, NothingFound, StoreError, StoreUnavailable, UsageError
-from quadloom.fetching.http.documents import DocumentFetcher
-from quadloom.model.url import Url, resolve
-from quadloom.model.wire import Value
-from quadloom.settings import length_of
-from quadloom.settings.loading import secret
-from quadloom.topical.access import SiteResponse
-from quadloom.topical.anchors import read_outline
-from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport
-from quadloom.topical.embeddings import EmbeddingJudge, load_encoder
-from quadloom.topical.relevance import Example, Topic
-from quadloom.topical.run import RELEVANT, TopicalRun
-from quadloom.topical.search.engines import SearchLead
-from quadloom.topical.search.hosted import site_leads
-from quadloom.topical.search.web_search import (
+from quadloom.crawling.cluster.steering import ClusterReader, Steering, is_cluster
+from quadloom.crawling.cluster.view import cluster_view
+from quadloom.crawling.run.control import ask
+from quadloom.crawling.topical.access import SiteResponse
+from quadloom.crawling.topical.anchors import read_outline
+from quadloom.crawling.topical.crawl import StrategyName, TopicalStrategy, TopicReport
+from quadloom.crawling.topical.embeddings import EmbeddingJudge, load_encoder
+from quadloom.crawling.topical.relevance import Example, Topic
+from quadloom.crawling.topical.run import RELEVANT, TopicalRun
+from quadloom.crawling.topical.search.engines import SearchLead
+from quadloom.crawling.topical.search.hosted import site_leads
+from quadloom.crawling.topical.search.web_search import (
     BraveSearcher,
     FileSearcher,
     SearxngSearcher,
@@ -44,10 +38,16 @@ from quadloom.topical.search.web_search import (
     WebSearcher,
     sites_of,
 )
-from quadloom.topical.sites import SeedSite
-from quadloom.topical.strategies.adaptive import Adaptive
-from quadloom.topical.survey import SurveyedSite, by_category, shares
-from quadloom.topical.watched_topics import WATCHED, WatchedTopic, forget
+from quadloom.crawling.topical.sites import SeedSite
+from quadloom.crawling.topical.strategies.adaptive import Adaptive
+from quadloom.crawling.topical.survey import SurveyedSite, by_category, shares
+from quadloom.crawling.topical.watched_topics import WATCHED, WatchedTopic, forget
+from quadloom.errors import FetchError, NothingFound, StoreError, StoreUnavailable, UsageError
+from quadloom.fetching.http.documents import DocumentFetcher
+from quadloom.model.url import Url, resolve
+from quadloom.model.wire import Value
+from quadloom.settings import length_of
+from quadloom.settings.loading import secret
 from quadloom.warehouse import Warehouse
 from quadloom.web.view.filters import counted
 

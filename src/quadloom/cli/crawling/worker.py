@@ -11,8 +11,8 @@ from types import FrameType
 from quadloom.cli.crawling.crawl import chosen_phases, follow_crawl, require_contact
 from quadloom.cli.crawling.live import finish
 from quadloom.cli.session import Session, session
-from quadloom.cluster.ray_workers import on_ray
-from quadloom.crawl.report import CrawlReport
+from quadloom.crawling.cluster.ray_workers import on_ray
+from quadloom.crawling.run.report import CrawlReport
 from quadloom.errors import SettingsError, UsageError
 from quadloom.settings import Settings
 from quadloom.warehouse import Warehouse

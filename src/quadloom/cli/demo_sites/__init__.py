@@ -4,7 +4,7 @@ In: `sites.json.gz`, rendered by the lab's `quadloom_lab.fakeweb.demo_data`. Out
 nothing of Quadloom.
 """
 
-from quadloom.demo.questions import QUESTIONS, Question
-from quadloom.demo.server import DemoServer
+from quadloom.cli.demo_sites.questions import QUESTIONS, Question
+from quadloom.cli.demo_sites.server import DemoServer
 
 __all__ = ["QUESTIONS", "DemoServer", "Question"]

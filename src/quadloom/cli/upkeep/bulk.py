@@ -7,16 +7,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from quadloom.cli.session import Session
-from quadloom.maintenance.bulk import Runner, in_processes
+from quadloom.maintenance.jobs import check_reachable
+from quadloom.process.bulk_tasks import Runner, in_processes
 
 
 def runner_of(s: Session, workers: int, ray: str | None) -> Runner:
     """What does bulk work: processes of this machine, 0 = one per core, or a Ray cluster."""
     if ray is None:
         return in_processes(workers or s.settings.crawl.workers or os.cpu_count() or 1)
-    from quadloom.cluster.ray_tasks import on_ray_tasks
+    from quadloom.process.ray_tasks import LOCAL, on_ray_tasks
 
-    return on_ray_tasks(ray, s.settings)
+    if ray != LOCAL:
+        check_reachable(s.settings)
+    return on_ray_tasks(ray)
 
 
 def runner_if_asked(s: Session, workers: int, ray: str | None) -> Runner | None:
@@ -30,8 +33,8 @@ def runner_of_many_jobs(s: Session, workers: int, ray: str | None) -> Iterator[R
     if ray is None:
         yield runner_if_asked(s, workers, ray)
         return
-    from quadloom.cluster.ray_tasks import on_ray_tasks, ray_session
+    from quadloom.process.ray_tasks import ray_session
 
-    runner = on_ray_tasks(ray, s.settings)
+    runner = runner_of(s, workers, ray)
     with ray_session(ray):
         yield runner

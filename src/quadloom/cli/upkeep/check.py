@@ -14,21 +14,21 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from quadloom.cli.session import Session, session
-from quadloom.crawl.control import ask
+from quadloom.crawling.run.control import ask
+from quadloom.crawling.workers.services.command import program_of
+from quadloom.documents.syntaxes.html.elements import native_state
+from quadloom.documents.syntaxes.plugins import all_syntaxes, check_syntaxes
+from quadloom.documents.syntaxes.xml.stylesheet_folder import SYNTAX as STYLESHEETS
+from quadloom.documents.syntaxes.xml.stylesheet_folder import check_folder
 from quadloom.errors import QuadloomError, SettingsError
 from quadloom.maintenance.lost_database import refuse_lost_database
-from quadloom.phases.loaders import all_syntaxes, check_syntaxes
 from quadloom.settings import without_password
 from quadloom.stores.archive.s3_bucket import S3Bucket, address_of
 from quadloom.stores.backends import exists
+from quadloom.stores.opened import places_of
 from quadloom.stores.postgres.state import described
 from quadloom.stores.quads.sparql_client import SparqlClient, servers_of
-from quadloom.stores.stores import places_of
-from quadloom.syntaxes.html.elements import native_state
-from quadloom.syntaxes.xml.stylesheet_folder import SYNTAX as STYLESHEETS
-from quadloom.syntaxes.xml.stylesheet_folder import check_folder
 from quadloom.warehouse import Warehouse
-from quadloom.workers.services.command import program_of
 
 _ENGINES = ("pycurl", "selectolax", "lxml", "pyoxigraph", "tantivy", "ada-url", "msgspec", "isal")
 _LOW_DISK = 1 << 30

@@ -7,10 +7,10 @@ from pathlib import Path
 from cyclopts import App
 
 from quadloom.cli.session import Session, session
+from quadloom.documents.syntaxes.jsonld.loader import ContextFolder
 from quadloom.errors import NothingFound, UsageError
 from quadloom.fetching.http.documents import DocumentFetcher
 from quadloom.fetching.transport import ACCEPT_CONTEXT
-from quadloom.syntaxes.jsonld.loader import ContextFolder
 
 contexts = App(name="contexts", help="Keep JSON-LD contexts in a folder instead of fetching them.")
 

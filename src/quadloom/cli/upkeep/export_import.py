@@ -8,14 +8,14 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from quadloom.asking.export.dump import parse_format
+from quadloom.asking.export.selection import Selection
 from quadloom.asking.search import moment
 from quadloom.asking.sparql.prefixes import type_iris
 from quadloom.cli.progress import Progress, known_pages
 from quadloom.cli.session import session
 from quadloom.cli.upkeep.bulk import runner_if_asked
 from quadloom.errors import NothingFound, UsageError
-from quadloom.export.dump import parse_format
-from quadloom.export.selection import Selection
 from quadloom.warehouse import Warehouse
 
 

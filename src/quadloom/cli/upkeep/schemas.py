@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 from cyclopts import App
 
 from quadloom.cli.session import Session, session
+from quadloom.documents.syntaxes.xml.validation import SUFFIXES, schemas_in
 from quadloom.errors import UsageError
 from quadloom.fetching.http.documents import DocumentFetcher
-from quadloom.syntaxes.xml.validation import SUFFIXES, schemas_in
 
 schemas = App(name="schemas", help="Keep DTD, XSD and RelaxNG files, and validate XML against them.")
 _ACCEPT = "application/xml-dtd, application/xml, text/xml, text/plain;q=0.5, */*;q=0.1"

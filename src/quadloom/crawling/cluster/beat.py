@@ -12,9 +12,9 @@ from pathlib import Path
 
 import msgspec
 
-from quadloom.crawl.report import CrawlReport
+from quadloom.crawling.run.report import CrawlReport
+from quadloom.model.version import __version__
 from quadloom.model.wire import decode, encode
-from quadloom.version import __version__
 
 
 class MachineState(msgspec.Struct, frozen=True, kw_only=True):

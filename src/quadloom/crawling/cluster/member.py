@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from quadloom.cluster.beat import WorkerBeat, machine_state
-from quadloom.cluster.membership import Membership
-from quadloom.crawl.report import CrawlReport
-from quadloom.crawl.session import CrawlSession
+from quadloom.crawling.cluster.beat import WorkerBeat, machine_state
+from quadloom.crawling.cluster.membership import Membership
+from quadloom.crawling.run.report import CrawlReport
+from quadloom.crawling.run.session import CrawlSession
 from quadloom.model.outcome import Settlement
 from quadloom.model.phase import PHASES
 from quadloom.stores.protocols.state import ShardQueue, Shards

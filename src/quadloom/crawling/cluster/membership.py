@@ -19,10 +19,10 @@ from collections.abc import Callable
 
 import msgspec
 
-from quadloom.cluster.balance import plan
-from quadloom.cluster.beat import clock_words
-from quadloom.crawl.control import ControlReply, ControlRequest
-from quadloom.crawl.session import CrawlSession
+from quadloom.crawling.cluster.balance import plan
+from quadloom.crawling.cluster.beat import clock_words
+from quadloom.crawling.run.control import ControlReply, ControlRequest
+from quadloom.crawling.run.session import CrawlSession
 from quadloom.errors import QuadloomError
 from quadloom.model.outcome import PageRow
 from quadloom.process.clock import unix_time

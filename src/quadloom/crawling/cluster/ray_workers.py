@@ -6,16 +6,11 @@ back to it or to another worker as after any crash. So actors may be restarted w
 
 from __future__ import annotations
 
-import logging
-import os
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from quadloom.errors import SettingsError, StoreUnavailable
-
-_LOGGED = logging.ERROR  # stderr has the messages of Quadloom, not those of Ray about its start
-_OBJECT_BYTES = 80 << 20  # Ray refuses less than 75 MiB
+from quadloom.process.ray_tasks import connected
 
 T = TypeVar("T")
 Stopped = threading.Event
@@ -63,37 +58,3 @@ def _wait(ray: Any, actors: list[Any], tasks: list[Any], interrupted: Callable[[
         _, unfinished = ray.wait(unfinished, num_returns=len(unfinished), timeout=0.5)
     results: list[Any] = ray.get(tasks)
     return results
-
-
-def connected(address: str) -> Any:
-    """The module `ray`, connected to a cluster; the caller calls its `shutdown`."""
-    try:
-        import ray
-    except ImportError:
-        raise SettingsError(
-            "--ray needs the package ray, which is not installed", hint="pip install quadloom[ray]"
-        ) from None
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # otherwise a local cluster sends usage statistics
-    # Only settings and reports go through Ray. By default a local cluster reserves a third of the memory for objects.
-    local: dict[str, Any] = {"include_dashboard": False, "object_store_memory": _OBJECT_BYTES}
-    options = local if address == "local" else {}
-    try:
-        ray.init(address=address, log_to_driver=False, logging_level=_LOGGED, ignore_reinit_error=True, **options)
-    except Exception as error:  # noqa: BLE001  Ray raises a bare one if its node does not start within 30 s
-        raise _not_connected(address, error) from None
-    return ray
-
-
-def _not_connected(address: str, error: Exception) -> StoreUnavailable:
-    reason = str(error).strip() or type(error).__name__
-    if address == "local":
-        return StoreUnavailable(
-            f"Ray does not start on this machine: {reason}",
-            hint="try again when the machine is less busy, check that its folder for temporary files has room, or use "
-            "--workers instead",
-        )
-    return StoreUnavailable(
-        f"cannot connect to a Ray cluster at {address}: {reason}",
-        hint="start one with `ray start --head`, or use --ray local; if the cluster asks for a token, set "
-        "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN_PATH",
-    )

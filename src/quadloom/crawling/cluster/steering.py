@@ -1,9 +1,8 @@
 """Requests of people to all workers of a cluster, or to one of them, from any machine.
 
-They are the control requests of a single crawl (`quadloom.crawl.control`), sent through the shared database instead of
-a socket. What is asked of all workers and describes how they work (paused or not, shares of the bandwidth, strategies)
-also holds for workers that join later, until another such request changes it.
-"""
+They are the control requests of a single crawl (`quadloom.crawling.run.control`), sent through the shared database
+instead of a socket. What is asked of all workers and describes how they work (paused or not, shares of the bandwidth,
+strategies) also holds for workers that join later, until another such request changes it."""
 
 from __future__ import annotations
 
@@ -12,8 +11,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from quadloom.cluster.view import ClusterView, cluster_view
-from quadloom.crawl.control import ControlReply, ControlRequest
+from quadloom.crawling.cluster.view import ClusterView, cluster_view
+from quadloom.crawling.run.control import ControlReply, ControlRequest
 from quadloom.errors import QuadloomError, UsageError
 from quadloom.model.event import Event
 from quadloom.model.wire import Value

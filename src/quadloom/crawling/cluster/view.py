@@ -8,8 +8,8 @@ from typing import Literal
 
 import msgspec
 
-from quadloom.cluster.beat import WorkerBeat, read_beat
-from quadloom.crawl.report import CrawlReport
+from quadloom.crawling.cluster.beat import WorkerBeat, read_beat
+from quadloom.crawling.run.report import CrawlReport
 from quadloom.stores.protocols.state import WorkerRow
 
 WorkerState = Literal["starting", "running", "paused", "stopping", "dead"]

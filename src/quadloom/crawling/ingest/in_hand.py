@@ -14,13 +14,13 @@ from collections.abc import Callable, Sequence
 import msgspec
 from isal import isal_zlib
 
-from quadloom.ingest.hooks import LATER_STEPS, FinishedVisit, VisitStep
+from quadloom.crawling.workers.pool import TransformResult, WorkerPool
 from quadloom.model.outcome import HostPace
 from quadloom.model.page import Failure, Page
+from quadloom.model.page_result import PageResult
 from quadloom.model.visit import Visit
-from quadloom.phases.page_result import PageResult
 from quadloom.settings import CrawlSettings
-from quadloom.workers.pool import TransformResult, WorkerPool
+from quadloom.stores.protocols.settlement import LATER_STEPS, FinishedVisit, VisitStep
 
 Amend = Callable[[PageResult], PageResult]
 # Bytes that are written at once, however few pages they are. Workers have half as many: what they answer may be several

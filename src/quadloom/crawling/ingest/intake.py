@@ -7,44 +7,43 @@
                                                                                              text)       transaction)
 
 Crawl, import, topical crawl, replay, rebuild and the takeover of shards all use `Ingest`. One thread owns it; workers
-and the indexer's thread hand over what they have through its inbox. The order of writes is in `quadloom.ingest.writer`.
-"""
+and the indexer's thread hand over what they have through its inbox. The order of writes is in
+`quadloom.crawling.ingest.writer`."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from quadloom.asking.statistics import Statistics
+from quadloom.crawling.ingest.handover.backlog import Backlog
+from quadloom.crawling.ingest.handover.extraction import LinkExtraction
+from quadloom.crawling.ingest.handover.left_work import LeftWork
+from quadloom.crawling.ingest.in_hand import BATCH_BYTES, Amend, FinishedVisits, VisitsInHand
+from quadloom.crawling.ingest.inbox import EventMessage, Inbox, IngestCounts, IngestLoad, VisitsDropped
+from quadloom.crawling.ingest.index.indexer import IndexAcks, Indexer, LinksFound
+from quadloom.crawling.ingest.index.jobs import IndexJobs
+from quadloom.crawling.ingest.index.ledger import CatalogLedger, IndexLedger
+from quadloom.crawling.ingest.index.reindex import Fallback, Reindexing
+from quadloom.crawling.ingest.link_queries import UserQueryRunner
+from quadloom.crawling.ingest.sources import PageSources
+from quadloom.crawling.ingest.traps.filter import TrapFilter
+from quadloom.crawling.ingest.writer import BatchWriter
+from quadloom.crawling.workers.pool import PoolChanged, TransformResult, WorkerPool
 from quadloom.errors import DiskFull, ShardsLost
-from quadloom.fetching.fetcher import RobotsUpdate
-from quadloom.ingest.failpoints import Failpoints
-from quadloom.ingest.handover.backlog import Backlog
-from quadloom.ingest.handover.extraction import LinkExtraction
-from quadloom.ingest.handover.left_work import LeftWork
-from quadloom.ingest.hooks import FinishedVisit, SettleHook, VisitStep
-from quadloom.ingest.in_hand import BATCH_BYTES, Amend, FinishedVisits, VisitsInHand
-from quadloom.ingest.inbox import EventMessage, Inbox, IngestCounts, IngestLoad, VisitsDropped
-from quadloom.ingest.index.indexer import IndexAcks, Indexer, LinksFound
-from quadloom.ingest.index.jobs import IndexJobs
-from quadloom.ingest.index.ledger import CatalogLedger, IndexLedger
-from quadloom.ingest.index.reindex import Fallback, Reindexing
-from quadloom.ingest.link_queries import UserQueryRunner
-from quadloom.ingest.sources import PageSources
-from quadloom.ingest.traps.filter import TrapFilter
-from quadloom.ingest.writer import BatchWriter
 from quadloom.model.event import EventKind
 from quadloom.model.outcome import HostPace, PageRow, Settlement
-from quadloom.model.page import Failure, Page
+from quadloom.model.page import Failure, Page, RobotsUpdate
 from quadloom.model.phase import ALL_PHASES, Owed
 from quadloom.model.visit import Visit
 from quadloom.process.clock import unix_time
+from quadloom.process.failpoints import Failpoints
 from quadloom.process.threads import close_all
 from quadloom.settings import Settings
+from quadloom.stores.opened import Stores
 from quadloom.stores.protocols.catalog import FIRST_UNINDEXED, UnindexedPlace
+from quadloom.stores.protocols.settlement import FinishedVisit, SettleHook, VisitStep
 from quadloom.stores.shards import shard_of
-from quadloom.stores.stores import Stores
-from quadloom.workers.pool import PoolChanged, TransformResult, WorkerPool
+from quadloom.stores.statistics import Statistics
 
 _WAIT = 0.05  # seconds to wait for a message when there is nothing else to do
 _REPLAYED = 200  # pages of one replay batch

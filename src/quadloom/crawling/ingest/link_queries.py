@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from quadloom.crawling.ingest.index.indexer import IndexJob
+from quadloom.documents.extract import discovery
+from quadloom.documents.syntaxes.terms import iri
 from quadloom.errors import QueryError, QueryLimit, SettingsError, StoreError
-from quadloom.ingest.index.indexer import IndexJob
 from quadloom.model.link import Discovery, Link
 from quadloom.model.url import canonical, host_of, resolve
 from quadloom.model.visit import Visit
-from quadloom.phases.extract import discovery
 from quadloom.settings import Settings
 from quadloom.settings.loading import check_strategy_names
-from quadloom.syntaxes.terms import iri
 
 if TYPE_CHECKING:
-    from quadloom.asking.sparql.json_results import Row
     from quadloom.asking.sparql.service import QueryService
     from quadloom.asking.sparql.worker import QueryRequest
-    from quadloom.phases.extract_queries import UserQuery
+    from quadloom.documents.extract_queries import UserQuery
+    from quadloom.stores.quads.json_results import Row
     from quadloom.stores.quads.sparql_client import SparqlServer, SparqlServers
 
 
@@ -43,7 +43,7 @@ def check_strategies(settings: Settings) -> None:
 def _user_queries(names: Sequence[str]) -> tuple[UserQuery, ...]:
     if not any(name.endswith(".rq") for name in names):
         return ()  # as in most crawls, which need not know how links are written as statements
-    from quadloom.phases.extract_queries import user_queries
+    from quadloom.documents.extract_queries import user_queries
 
     return user_queries(names)
 

@@ -17,16 +17,16 @@ from __future__ import annotations
 
 import msgspec
 
+from quadloom.documents.extract import discovery
 from quadloom.model.document import PageFacts
 from quadloom.model.finding import Finding, dated, fixed
 from quadloom.model.link import Link
 from quadloom.model.outcome import ArchiveRef, FetchedVersion, HostPace, Outcome, PageRow, Settlement
 from quadloom.model.page import Failure, Page
+from quadloom.model.page_result import PageResult
 from quadloom.model.phase import Owed
 from quadloom.model.url import resolve
 from quadloom.model.visit import Visit
-from quadloom.phases.extract import discovery
-from quadloom.phases.page_result import PageResult
 from quadloom.settings import Settings
 from quadloom.settings.lengths import seconds
 
@@ -121,7 +121,7 @@ def settle_page(
     archive: ArchiveRef | None,
     source_digest: bytes = b"",
 ) -> Settlement:
-    """Settle a page with content. `source_digest`: see `quadloom.ingest.sources`."""
+    """Settle a page with content. `source_digest`: see `quadloom.crawling.ingest.sources`."""
     if old is None or not old.changed_at:
         outcome = Outcome.NEW
     elif (old.quads_digest, old.text_digest) != (result.quads.digest, result.text_digest):

@@ -16,13 +16,13 @@ from xxhash import xxh3_128, xxh3_128_digest
 from quadloom.model.outcome import READ_OUTCOMES, PageRow
 from quadloom.model.page import Page
 from quadloom.model.phase import ALL_PHASES, Owed
+from quadloom.model.version import __version__
 from quadloom.model.visit import Visit
 from quadloom.model.wire import encode
 from quadloom.settings import Settings
 from quadloom.stores.named_values import NamedValue
+from quadloom.stores.opened import Stores
 from quadloom.stores.protocols.catalog import Catalog
-from quadloom.stores.stores import Stores
-from quadloom.version import __version__
 
 JUDGED_SCOPE = NamedValue("scope-judged-by", bytes)  # the scope that was last applied to everything queued
 

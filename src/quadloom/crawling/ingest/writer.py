@@ -5,9 +5,8 @@
 3. Quads and text follow in the indexer's thread; a later transaction of kind 2 marks what both have acknowledged.
 
 A crash after 1 leaves an archive record that nothing refers to. A crash after 2, or within 3, leaves a page that is
-settled but not marked as indexed; the next start transforms it again from the archive (`ingest/index/reindex.py`).
-Nothing that was acknowledged (2) depends on anything that is not on disk yet.
-"""
+settled but not marked as indexed; the next start transforms it again from the archive
+(`crawling/ingest/index/reindex.py`). Nothing that was acknowledged (2) depends on anything that is not on disk yet."""
 
 from __future__ import annotations
 
@@ -16,17 +15,12 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from quadloom.errors import StoreError, StoreUnavailable
-from quadloom.fetching.fetcher import RobotsUpdate
-from quadloom.fetching.politeness import cost_of
-from quadloom.ingest.failpoints import Failpoints
-from quadloom.ingest.handover.backlog import Backlog, ExtractedPage
-from quadloom.ingest.hooks import LATER_STEPS, FinishedVisit, SettleBatch, SettleHook
-from quadloom.ingest.index.indexer import IndexAcks
-from quadloom.ingest.index.jobs import IndexJobs
-from quadloom.ingest.index.ledger import IndexLedger
-from quadloom.ingest.index.reindex import Reindexing
-from quadloom.ingest.settle import (
+from quadloom.crawling.ingest.handover.backlog import Backlog, ExtractedPage
+from quadloom.crawling.ingest.index.indexer import IndexAcks
+from quadloom.crawling.ingest.index.jobs import IndexJobs
+from quadloom.crawling.ingest.index.ledger import IndexLedger
+from quadloom.crawling.ingest.index.reindex import Reindexing
+from quadloom.crawling.ingest.settle import (
     settle_detected,
     settle_failure,
     settle_fetched,
@@ -38,24 +32,28 @@ from quadloom.ingest.settle import (
     settle_status,
     size_price,
 )
-from quadloom.ingest.sources import PageSources
+from quadloom.crawling.ingest.sources import PageSources
+from quadloom.crawling.workers.messages import unpacked
+from quadloom.documents.extract import sitemap_discoveries
+from quadloom.errors import StoreError, StoreUnavailable
+from quadloom.fetching.politeness import cost_of
 from quadloom.model.link import Discovery
 from quadloom.model.lru import LruCache
 from quadloom.model.outcome import ArchiveRef, HostPace, Outcome, PageRow, Settlement
-from quadloom.model.page import Failure, Page
+from quadloom.model.page import Failure, Page, RobotsUpdate
+from quadloom.model.page_result import PageResult
 from quadloom.model.phase import ALL_PHASES, Owed, left_owed
 from quadloom.model.url import site_of
-from quadloom.phases.extract import sitemap_discoveries
-from quadloom.phases.page_result import PageResult
+from quadloom.process.failpoints import Failpoints
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode as encode_record
 from quadloom.stores.frontier.policy import discovery_of
+from quadloom.stores.opened import Stores
 from quadloom.stores.protocols.archive import ArchiveRecord
 from quadloom.stores.protocols.frontier import HostRow, ScheduledPage
+from quadloom.stores.protocols.settlement import LATER_STEPS, FinishedVisit, SettleBatch, SettleHook
 from quadloom.stores.shards import shard_of
-from quadloom.stores.stores import Stores
 from quadloom.stores.transactions import retry_when_unavailable
-from quadloom.workers.messages import unpacked
 
 _PAUSE = 1.0  # seconds between two tries to reach an archive that is away
 _FEW_LINKS = 1000

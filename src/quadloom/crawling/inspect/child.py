@@ -10,13 +10,13 @@ import subprocess
 
 import msgspec
 
+from quadloom.documents.syntaxes.plugins import AssembledSyntaxes
 from quadloom.model.document import Transformed
 from quadloom.model.finding import Finding
 from quadloom.model.service import ServiceAnswer
 from quadloom.process import limits
 from quadloom.process.channel import Channel, ChannelClosed, ChildProcess, run, start
 from quadloom.settings import Settings
-from quadloom.syntaxes.plugins import AssembledSyntaxes
 
 _START_SECONDS = 20.0  # for the interpreter and its imports on a busy machine; the alarm starts after them
 
@@ -89,7 +89,7 @@ def transform_in_child(task: InspectTask) -> InspectResult:
 def serve(channel: Channel) -> None:
     channel.receive(str)
     task = channel.receive(InspectTask)
-    from quadloom.phases.loaders import all_syntaxes
+    from quadloom.documents.syntaxes.plugins import all_syntaxes
 
     syntaxes = all_syntaxes(task.settings)
     while True:
@@ -102,14 +102,14 @@ def serve(channel: Channel) -> None:
 def _result(task: InspectTask, syntaxes: AssembledSyntaxes) -> InspectResult:
     from time import process_time
 
+    from quadloom.crawling.workers.services.client import ask_now
+    from quadloom.documents.headers import with_header_links
+    from quadloom.documents.index import page_statements
+    from quadloom.documents.syntaxes.external import ServicesNeeded
+    from quadloom.documents.transform import transform
+    from quadloom.fetching.document_loader import document_loader
     from quadloom.model.page import Page
     from quadloom.model.quads import as_nquads
-    from quadloom.phases.headers import with_header_links
-    from quadloom.phases.index import page_statements
-    from quadloom.phases.loaders import document_loader
-    from quadloom.phases.transform import transform
-    from quadloom.syntaxes.external import ServicesNeeded
-    from quadloom.workers.services.client import ask_now
 
     settings = msgspec.structs.replace(task.settings, audit=msgspec.structs.replace(task.settings.audit, places="all"))
     loader = document_loader(settings)

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import msgspec
 
-from quadloom.asking.inspect.child import InspectResult, InspectTask, InspectWorker
-from quadloom.asking.inspect.items import PREFIXES, InspectedItem, items_of
+from quadloom.crawling.inspect.child import InspectResult, InspectTask, InspectWorker
+from quadloom.crawling.inspect.items import PREFIXES, InspectedItem, items_of
+from quadloom.documents.syntaxes.charset import decode
 from quadloom.errors import UsageError
 from quadloom.fetching.fetcher import Fetcher, FetchResult
 from quadloom.fetching.unit import open_fetcher
@@ -24,7 +25,6 @@ from quadloom.model.page import Failure, Hop, Page
 from quadloom.model.url import Url, host_of, resolve
 from quadloom.model.visit import Visit
 from quadloom.settings import Settings
-from quadloom.syntaxes.charset import decode
 
 __all__ = ["PREFIXES", "InspectedItem", "Inspection", "inspect", "inspect_all"]
 
@@ -99,7 +99,7 @@ def inspect_all(
 ) -> Iterator[Inspection]:
     """Inspect one after another, all in one child process. Otherwise as `inspect`."""
     if settings.transform.syntaxes:
-        from quadloom.phases.loaders import check_syntaxes
+        from quadloom.documents.syntaxes.plugins import check_syntaxes
 
         check_syntaxes(settings)
     worker = InspectWorker()

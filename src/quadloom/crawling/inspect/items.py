@@ -10,8 +10,8 @@ import re
 import msgspec
 
 from quadloom.asking.sparql.prefixes import PREFIXES as COMMON
+from quadloom.documents.syntaxes.terms import TYPE
 from quadloom.model.document import Transformed
-from quadloom.syntaxes.terms import TYPE
 
 PREFIXES = {
     **{prefix: space for prefix, space in COMMON.items() if prefix not in ("dct", "schemas")},

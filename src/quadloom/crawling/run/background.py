@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from quadloom.crawl.loop import Crawl
-from quadloom.ingest.inbox import Inbox
-from quadloom.ingest.traps.filter import TrapFilter
+from quadloom.crawling.ingest.inbox import Inbox
+from quadloom.crawling.ingest.traps.filter import TrapFilter
+from quadloom.crawling.run.loop import Crawl
 from quadloom.model.link import Discovery
-from quadloom.refresh.scheduler import RefreshScheduler
-from quadloom.scheduling.scope import Scope
+from quadloom.planning.refresh.scheduler import RefreshScheduler
+from quadloom.planning.scope import Scope
 from quadloom.settings import Settings
-from quadloom.stores.stores import Stores
+from quadloom.stores.opened import Stores
 
 if TYPE_CHECKING:  # few crawls have to do with topics and searches, and their modules are many
-    from quadloom.topical.polite_access import FetchedPage
-    from quadloom.topical.site_search import SiteSearches
-    from quadloom.topical.watched_topics import TopicRounds
+    from quadloom.crawling.topical.polite_access import FetchedPage
+    from quadloom.crawling.topical.site_search import SiteSearches
+    from quadloom.crawling.topical.watched_topics import TopicRounds
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ class BackgroundAccess:
         return self._inbox.call(action)
 
     def take(self, fetched: FetchedPage) -> None:
-        from quadloom.topical.topic import as_known
+        from quadloom.crawling.topical.topic import as_known
 
         self._crawl.take(as_known(fetched.visit, self._catalog), fetched.result, fetched.pace)
 
@@ -81,11 +81,11 @@ class BackgroundRounds:
         self._rounds: list[TopicRounds | SiteSearches] = []
         self._searches: SiteSearches | None = None
         if forever:
-            from quadloom.topical.watched_topics import TopicRounds
+            from quadloom.crawling.topical.watched_topics import TopicRounds
 
             self._rounds.append(TopicRounds(stores, settings, access, notice=access.notice, clock=clock))
         if settings.crawl.site_search:
-            from quadloom.topical.site_search import SiteSearches
+            from quadloom.crawling.topical.site_search import SiteSearches
 
             self._searches = SiteSearches(
                 stores, settings, scope, access, throttle=forever, notice=access.notice, clock=clock

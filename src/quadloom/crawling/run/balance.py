@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from quadloom.crawl.report import CrawlReport
+from quadloom.crawling.run.report import CrawlReport
 from quadloom.model.service import InstanceLoad
 
 _ORDER = ("fetch", "detect", "transform", "index", "extract", "settle")  # in which a page passes them

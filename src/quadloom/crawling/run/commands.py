@@ -11,24 +11,24 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from quadloom.crawl.control import ControlRequest, arguments
-from quadloom.crawl.loop import Crawl
-from quadloom.crawl.publication import Publication, pushed, rhythm_of
-from quadloom.crawl.requests import CrawlRequests, RefreshRequest
-from quadloom.crawl.scope import CrawlScope, ScopeChange
+from quadloom.crawling.ingest.link_queries import check_strategies
+from quadloom.crawling.run.control import ControlRequest, arguments
+from quadloom.crawling.run.loop import Crawl
+from quadloom.crawling.run.publication import Publication, pushed, rhythm_of
+from quadloom.crawling.run.requests import CrawlRequests, RefreshRequest
+from quadloom.crawling.run.scope import CrawlScope, ScopeChange
+from quadloom.crawling.subscriptions.notify import ChangeNotifier
+from quadloom.crawling.subscriptions.saved_queries import QueryRemoval, SavedQuery
+from quadloom.crawling.subscriptions.service import Subscriptions
+from quadloom.crawling.subscriptions.websub import HubCallback, HubSubscriptions
 from quadloom.errors import UsageError
-from quadloom.ingest.link_queries import check_strategies
 from quadloom.model.event import Event, EventKind
 from quadloom.model.subscription import Subscription
 from quadloom.model.wire import Value
+from quadloom.planning.refresh.scheduler import RefreshScheduler
+from quadloom.planning.refresh.shares_change import SharesChange
 from quadloom.process.clock import unix_time
-from quadloom.refresh.scheduler import RefreshScheduler
-from quadloom.refresh.shares_change import SharesChange
-from quadloom.stores.stores import Stores
-from quadloom.subscriptions.notify import ChangeNotifier
-from quadloom.subscriptions.saved_queries import QueryRemoval, SavedQuery
-from quadloom.subscriptions.service import Subscriptions
-from quadloom.subscriptions.websub import HubCallback, HubSubscriptions
+from quadloom.stores.opened import Stores
 
 T = TypeVar("T")
 
@@ -130,7 +130,7 @@ class CrawlCommands:
 
     def _topic_commands(self) -> dict[str, Command[Any]]:
         """Imported when one is asked for: few crawls have to do with topics, and their modules are many."""
-        from quadloom.topical.watched_topics import WatchedTopic, forget, watch
+        from quadloom.crawling.topical.watched_topics import WatchedTopic, forget, watch
 
         def add(watched: WatchedTopic) -> Value:
             watch(self._catalog, watched)

@@ -8,18 +8,18 @@ from __future__ import annotations
 import msgspec
 
 from quadloom.errors import NothingFound
-from quadloom.fetching.politeness import rules_for
 from quadloom.fetching.robots import RobotsRow, path_of, verdict
 from quadloom.model.outcome import PageRow
 from quadloom.model.timestamps import readable_time
 from quadloom.model.url import Url
-from quadloom.ranking.page_ranks import MOVED, PageRank
-from quadloom.refresh.state import Schedule
-from quadloom.scheduling.facts import schedule_facts
-from quadloom.scheduling.planner import Planner
-from quadloom.scheduling.scope import KEPT_DEPTH
-from quadloom.scheduling.suspects import DATA_KINDS
+from quadloom.planning.policy.facts import schedule_facts
+from quadloom.planning.policy.planner import Planner
+from quadloom.planning.policy.suspects import DATA_KINDS
+from quadloom.planning.ranking.page_ranks import MOVED, PageRank
+from quadloom.planning.refresh.state import Schedule
+from quadloom.planning.scope import KEPT_DEPTH
 from quadloom.settings import Settings
+from quadloom.settings.sites import rules_for
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import Explanation, Frontier, HostRow, ScopeRules
 

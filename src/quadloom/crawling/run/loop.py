@@ -19,22 +19,22 @@ from contextlib import contextmanager
 
 import msgspec
 
-from quadloom.crawl.outage import NetworkAsked, NetworkWatch
-from quadloom.crawl.report import CrawlReport, HeldBy, Meter, PhaseCpu
+from quadloom.crawling.ingest.inbox import VisitsDropped
+from quadloom.crawling.ingest.intake import Ingest
+from quadloom.crawling.run.outage import NetworkAsked, NetworkWatch
+from quadloom.crawling.run.report import CrawlReport, HeldBy, Meter, PhaseCpu
 from quadloom.errors import ShardsLost
 from quadloom.fetching.fetcher import FetchResult
 from quadloom.fetching.process import FetchProcess
 from quadloom.fetching.unit import FetchUnit, FetchUnitFactory
-from quadloom.ingest.inbox import VisitsDropped
-from quadloom.ingest.ingest import Ingest
 from quadloom.model.event import EventKind
 from quadloom.model.outcome import HostPace, Outcome, Settlement
 from quadloom.model.page import Failure, Page
 from quadloom.model.phase import ALL_PHASES, PhaseName
 from quadloom.model.visit import Visit
+from quadloom.planning.refresh.pacing import BandwidthPacer
+from quadloom.planning.refresh.reschedule import Rescheduler
 from quadloom.process.clock import StepWatch, described_step, unix_time, wall_time
-from quadloom.refresh.pacing import BandwidthPacer
-from quadloom.refresh.reschedule import Rescheduler
 from quadloom.settings import Settings
 from quadloom.stores.protocols.frontier import Frontier, Quota
 from quadloom.stores.transactions import retry_when_unavailable

@@ -2,7 +2,7 @@
 
 A publication is an offer. It never widens the scope or bypasses politeness, and the number of fetches it can cause is
 bounded. A known page is read again at once only if the publisher proves to be entitled, by a token of this warehouse;
-the other proof, a hub at which this warehouse subscribed, is in `quadloom.subscriptions.websub`.
+the other proof, a hub at which this warehouse subscribed, is in `quadloom.crawling.subscriptions.websub`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 import msgspec
 
+from quadloom.documents.extract import seed_discoveries
 from quadloom.errors import UrlError, UsageError
 from quadloom.model.link import CHANGE_FREQUENCIES, Discovery, stated_rhythm
-from quadloom.phases.extract import seed_discoveries
 from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import Frontier, ScopeRules

@@ -12,9 +12,9 @@ import msgspec
 from quadloom.fetching.browser.renderer import RenderingTotals
 from quadloom.model.outcome import READ_OUTCOMES, Settlement
 from quadloom.model.service import InstanceLoad
+from quadloom.planning.policy.page_row import ExpectedFreshness
 from quadloom.process import template
 from quadloom.process.channel import ProcessHeartbeat
-from quadloom.scheduling.page_row import ExpectedFreshness
 from quadloom.stores.protocols.archive import DiskState
 
 

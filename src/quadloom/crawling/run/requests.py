@@ -7,22 +7,22 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from quadloom.crawl.explain import Why, why
-from quadloom.crawl.publication import Publication, PublishReport, accept, remember_published
-from quadloom.crawl.scope import CrawlScope
+from quadloom.crawling.run.explain import Why, why
+from quadloom.crawling.run.publication import Publication, PublishReport, accept, remember_published
+from quadloom.crawling.run.scope import CrawlScope
+from quadloom.documents.extract import seed_discoveries
 from quadloom.fetching.guard import is_opened
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import READ_OUTCOMES, PageRow
 from quadloom.model.url import Url, site_of
-from quadloom.phases.extract import seed_discoveries
+from quadloom.planning.ranking.page_ranks import page_rank_of
+from quadloom.planning.refresh.state import Schedule, schedule_of
 from quadloom.process.clock import unix_time
-from quadloom.ranking.page_ranks import page_rank_of
-from quadloom.refresh.state import Schedule, schedule_of
 from quadloom.settings import Settings
 from quadloom.stores.named_values import NamedValue
+from quadloom.stores.opened import Stores
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import AddReport, Frontier
-from quadloom.stores.stores import Stores
 
 _CHUNK = 1000
 _CONTACT = NamedValue("contact", str)

@@ -12,8 +12,8 @@ from contextlib import suppress
 
 import msgspec
 
-from quadloom.crawl.balance import Balance, CrawlState, balance, balance_of
-from quadloom.crawl.report import CrawlReport, Meter
+from quadloom.crawling.run.balance import Balance, CrawlState, balance, balance_of
+from quadloom.crawling.run.report import CrawlReport, Meter
 from quadloom.errors import StoreError
 from quadloom.stores.named_values import NamedValues
 from quadloom.stores.protocols.catalog import Catalog

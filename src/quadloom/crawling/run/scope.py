@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from quadloom.crawling.ingest.sources import JUDGED_SCOPE
+from quadloom.documents.extract import seed_discoveries
 from quadloom.errors import NothingFound
-from quadloom.ingest.sources import JUDGED_SCOPE
-from quadloom.phases.extract import seed_discoveries
-from quadloom.scheduling.scope import Scope
+from quadloom.planning.scope import Scope
 from quadloom.settings import CrawlSettings
 from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog

@@ -21,41 +21,41 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import msgspec
 
-from quadloom.crawl.background import BackgroundAccess, BackgroundRounds
-from quadloom.crawl.commands import CrawlCommands
-from quadloom.crawl.control import ControlRequest, ControlServer
-from quadloom.crawl.loop import Crawl
-from quadloom.crawl.publication import PUBLISHED
-from quadloom.crawl.report import CrawlReport
-from quadloom.crawl.requests import CrawlRequests
-from quadloom.crawl.run_history import RunHistory
-from quadloom.crawl.scope import CrawlScope
+from quadloom.crawling.ingest.inbox import Inbox
+from quadloom.crawling.ingest.intake import Ingest
+from quadloom.crawling.run.background import BackgroundAccess, BackgroundRounds
+from quadloom.crawling.run.commands import CrawlCommands
+from quadloom.crawling.run.control import ControlRequest, ControlServer
+from quadloom.crawling.run.loop import Crawl
+from quadloom.crawling.run.publication import PUBLISHED
+from quadloom.crawling.run.report import CrawlReport
+from quadloom.crawling.run.requests import CrawlRequests
+from quadloom.crawling.run.run_history import RunHistory
+from quadloom.crawling.run.scope import CrawlScope
+from quadloom.crawling.subscriptions.notify import ChangeNotifier
+from quadloom.crawling.subscriptions.pages import subscribed_pages
+from quadloom.crawling.subscriptions.sender import NotificationSender
+from quadloom.crawling.subscriptions.service import Subscriptions
+from quadloom.crawling.subscriptions.websub import HubSubscriptions
 from quadloom.errors import ShardsLost
 from quadloom.fetching.process import FetchProcess
 from quadloom.fetching.unit import FetchUnitFactory
-from quadloom.ingest.inbox import Inbox
-from quadloom.ingest.ingest import Ingest
 from quadloom.model.event import Event, EventKind
 from quadloom.model.outcome import PageRow, Settlement
 from quadloom.model.phase import ALL_PHASES
 from quadloom.model.wire import Value
+from quadloom.planning.policy.suspects import DATA_KINDS
+from quadloom.planning.ranking.link_exchange import LinkExchange
+from quadloom.planning.ranking.ranker import PageRanker
+from quadloom.planning.ranking.ranking_process import RankingRunner
+from quadloom.planning.refresh.reschedule import Rescheduler
+from quadloom.planning.refresh.scheduler import RefreshScheduler
+from quadloom.planning.scope import Scope
 from quadloom.process.clock import described_step, unix_time
 from quadloom.process.threads import close_all
-from quadloom.ranking.link_exchange import LinkExchange
-from quadloom.ranking.ranker import PageRanker
-from quadloom.ranking.ranking_process import RankingRunner
-from quadloom.refresh.reschedule import Rescheduler
-from quadloom.refresh.scheduler import RefreshScheduler
-from quadloom.scheduling.scope import Scope
-from quadloom.scheduling.suspects import DATA_KINDS
 from quadloom.settings import Settings
+from quadloom.stores.opened import Stores
 from quadloom.stores.shards import worker_name
-from quadloom.stores.stores import Stores
-from quadloom.subscriptions.notify import ChangeNotifier
-from quadloom.subscriptions.pages import subscribed_pages
-from quadloom.subscriptions.sender import NotificationSender
-from quadloom.subscriptions.service import Subscriptions
-from quadloom.subscriptions.websub import HubSubscriptions
 
 if TYPE_CHECKING:  # few crawls have to do with queries, and their modules are many
     from quadloom.asking.sparql.service import QueryService

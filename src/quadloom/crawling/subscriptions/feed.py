@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape, quoteattr
 import msgspec
 
 from quadloom.asking.changes.readable_changes import readable
-from quadloom.subscriptions.webhooks import NoticeMessage
+from quadloom.crawling.subscriptions.webhooks import NoticeMessage
 
 _LINES = 12  # changes shown in an entry
 _UNPRINTABLE = dict.fromkeys([*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF, *range(0xD800, 0xE000)], "\ufffd")

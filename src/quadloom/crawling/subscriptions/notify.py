@@ -13,20 +13,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from quadloom.asking.changes import versions
+from quadloom.asking.changes.versions import VersionGraph, VersionReader
+from quadloom.crawling.subscriptions.registry import read_subscriptions
+from quadloom.documents.syntaxes.terms import TYPE, iri
 from quadloom.errors import ArchiveDamaged
-from quadloom.ingest.hooks import SettleBatch
-from quadloom.model.notice import Notice, NoticeKind
+from quadloom.model.event import Notice, NoticeKind
 from quadloom.model.outcome import READ_OUTCOMES, ArchiveRef, Outcome, PageRow, Settlement
 from quadloom.model.quads import Quads
 from quadloom.model.subscription import Interests
-from quadloom.scheduling.page_row import gone_visits
-from quadloom.settings import Settings
-from quadloom.stores.protocols.archive import Archive
+from quadloom.planning.policy.page_row import gone_visits
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.outbox import Outbox
 from quadloom.stores.protocols.quads import Difference, QuadStore
-from quadloom.subscriptions.registry import read_subscriptions
-from quadloom.syntaxes.terms import TYPE, iri
+from quadloom.stores.protocols.settlement import SettleBatch
 
 _TYPES = 10_000  # type statements of one page that are read
 _KINDS: dict[Outcome, NoticeKind] = {Outcome.NEW: "new", Outcome.CHANGED: "changed"}
@@ -120,20 +119,20 @@ def _kind(settlement: Settlement, old: PageRow | None) -> NoticeKind | None:
     return "gone" if has_left or settlement.outcome is Outcome.GONE else None
 
 
-def difference(notice: Notice, archive: Archive, settings: Settings) -> Difference:
+def difference(notice: Notice, reader: VersionReader) -> Difference:
     """Statements added and removed between the two versions, as sorted N-Quads lines, or the rows of a query.
     Empty if a version can no longer be transformed."""
     if notice.kind == "result":
         return Difference(notice.added, notice.removed)
     if notice.kind == "changed" and (notice.before is None or notice.after is None):
         return Difference()  # one version was not archived, as its site demands, so its content is unknown
-    before, after = (_version(ref, archive, settings) for ref in (notice.before, notice.after))
+    before, after = (_version(ref, reader) for ref in (notice.before, notice.after))
     return versions.difference(before, after)
 
 
-def _version(ref: ArchiveRef | None, archive: Archive, settings: Settings) -> versions.VersionGraph:
-    nothing = versions.VersionGraph(Quads.of("", b""))
+def _version(ref: ArchiveRef | None, reader: VersionReader) -> VersionGraph:
+    nothing = VersionGraph(Quads.of("", b""))
     try:
-        return versions.version_graph(archive, ref, settings) if ref is not None else nothing
+        return reader.graph(ref) if ref is not None else nothing
     except ArchiveDamaged:
         return nothing

@@ -13,15 +13,15 @@ from itertools import chain, islice
 
 from msgspec.structs import replace
 
+from quadloom.crawling.subscriptions.registry import read_subscriptions
+from quadloom.crawling.subscriptions.standing_queries import last_answer
+from quadloom.documents.syntaxes.terms import TYPE
 from quadloom.model.outcome import PageRow
 from quadloom.model.subscription import Subscription
 from quadloom.model.url import canonical, resolve, site_of
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.protocols.state import WholeCatalog
-from quadloom.subscriptions.registry import read_subscriptions
-from quadloom.subscriptions.standing_queries import last_answer
-from quadloom.syntaxes.terms import TYPE
 
 MOST = 10_000
 _STATEMENTS = 100_000  # read per type: many things of one type may be on the same page

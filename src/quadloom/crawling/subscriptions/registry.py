@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from quadloom.crawling.subscriptions.standing_queries import StandingQueryFailure, forget, parse
+from quadloom.crawling.subscriptions.webhooks import key_of
+from quadloom.documents.extract import seed_discoveries
+from quadloom.documents.syntaxes.terms import iri
 from quadloom.errors import NothingFound, UsageError
 from quadloom.model.link import Discovery
 from quadloom.model.subscription import Subscription
 from quadloom.model.timestamps import readable_time
 from quadloom.model.url import Url
-from quadloom.phases.extract import seed_discoveries
 from quadloom.settings import LimitSettings
 from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import Frontier
 from quadloom.stores.protocols.outbox import Delivery, Outbox
-from quadloom.subscriptions.standing_queries import StandingQueryFailure, forget, parse
-from quadloom.subscriptions.webhooks import key_of
-from quadloom.syntaxes.terms import iri
 
 if TYPE_CHECKING:
     from quadloom.asking.sparql.service import QueryService

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import msgspec
 
+from quadloom.crawling.subscriptions.registry import read_subscriptions
 from quadloom.settings import SubscriptionSettings, length_of
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.outbox import Delivery, Outbox, is_trimmed
-from quadloom.subscriptions.registry import read_subscriptions
 
 _BATCH = 1000
 

@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from quadloom.crawling.ingest.inbox import Inbox
+from quadloom.crawling.subscriptions.notify import ChangeNotifier, difference
+from quadloom.crawling.subscriptions.retention import trim_notices
+from quadloom.crawling.subscriptions.standing_queries import StandingQueries, lines_of
+from quadloom.crawling.subscriptions.webhooks import DeliveryOutbox, WebhookDeliverer
+from quadloom.crawling.subscriptions.websub import HubRequest, HubSubscriptions
+from quadloom.crawling.workers.version_reader import ArchivedVersions
 from quadloom.fetching.transport import ACCEPT_ANY, FetchRequest, Result
-from quadloom.ingest.inbox import Inbox
-from quadloom.model.event import EventKind
-from quadloom.model.notice import Notice
+from quadloom.model.event import EventKind, Notice
 from quadloom.process.clock import unix_time
 from quadloom.process.threads import start
 from quadloom.settings import Settings
+from quadloom.stores.opened import Stores
 from quadloom.stores.protocols.outbox import Delivery, Outbox
 from quadloom.stores.protocols.quads import Difference
-from quadloom.stores.stores import Stores
-from quadloom.subscriptions.notify import ChangeNotifier, difference
-from quadloom.subscriptions.retention import trim_notices
-from quadloom.subscriptions.standing_queries import StandingQueries, lines_of
-from quadloom.subscriptions.webhooks import DeliveryOutbox, WebhookDeliverer
-from quadloom.subscriptions.websub import HubRequest, HubSubscriptions
 
 if TYPE_CHECKING:
     from quadloom.asking.sparql.service import QueryService
@@ -68,7 +68,7 @@ class NotificationSender:
         self._hubs = hubs
         self._catalog = stores.catalog
         self._outbox = stores.outbox
-        self._archive = stores.archive
+        self._versions = ArchivedVersions(stores.archive, settings)
         self._queries = queries
         self._indexed = indexed
         self._settings = settings
@@ -179,7 +179,7 @@ class NotificationSender:
         )
 
     def _difference(self, notice: Notice) -> Difference:
-        return difference(notice, self._archive, self._settings)
+        return difference(notice, self._versions)
 
 
 def _post(request: HubRequest) -> FetchRequest:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from quadloom.model.notice import Notice
+from quadloom.crawling.subscriptions.notify import difference
+from quadloom.crawling.subscriptions.registry import add_subscription, checked, read_subscriptions, remove_subscription
+from quadloom.crawling.subscriptions.retention import TrimReport, trim_notices, trimmed_notices
+from quadloom.crawling.subscriptions.saved_queries import SavedQuery, checked_query, forget_query, save_query
+from quadloom.crawling.subscriptions.webhooks import NoticeMessage, message
+from quadloom.crawling.workers.version_reader import ArchivedVersions
+from quadloom.model.event import Notice
 from quadloom.model.subscription import Subscription
 from quadloom.process.clock import unix_time
-from quadloom.stores.stores import Stores
-from quadloom.subscriptions.notify import difference
-from quadloom.subscriptions.registry import add_subscription, checked, read_subscriptions, remove_subscription
-from quadloom.subscriptions.retention import TrimReport, trim_notices, trimmed_notices
-from quadloom.subscriptions.saved_queries import SavedQuery, checked_query, forget_query, save_query
-from quadloom.subscriptions.webhooks import NoticeMessage, message
+from quadloom.stores.opened import Stores
 
 if TYPE_CHECKING:
     from quadloom.asking.sparql.service import QueryService
@@ -25,6 +26,7 @@ class Subscriptions:
     def __init__(self, stores: Stores, queries: Callable[[], QueryService]) -> None:
         self._stores = stores
         self._settings = stores.settings
+        self._versions = ArchivedVersions(stores.archive, stores.settings)
         self._queries = queries
 
     def all(self) -> list[Subscription]:
@@ -80,8 +82,6 @@ class Subscriptions:
     def _messages(self, notices: list[Notice]) -> list[NoticeMessage]:
         names = {item.id: item.name for item in self.all()}
         return [
-            message(
-                notice, difference(notice, self._stores.archive, self._settings), names.get(notice.subscription, "")
-            )
+            message(notice, difference(notice, self._versions), names.get(notice.subscription, ""))
             for notice in notices
         ]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from quadloom.errors import QuadloomError, QueryLimit
-from quadloom.model.notice import Notice
+from quadloom.model.event import Notice
 from quadloom.model.subscription import Subscription
 from quadloom.process.clock import unix_time
 from quadloom.settings import LimitSettings

@@ -30,7 +30,7 @@ import msgspec
 from quadloom.errors import UsageError
 from quadloom.fetching.politeness import retry_after
 from quadloom.fetching.transport import ACCEPT_ANY, FetchRequest, Result, Transport
-from quadloom.model.notice import Notice
+from quadloom.model.event import Notice
 from quadloom.model.page import Failure
 from quadloom.model.subscription import Subscription
 from quadloom.stores.protocols.outbox import Delivery

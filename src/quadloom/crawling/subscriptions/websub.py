@@ -32,20 +32,21 @@ from urllib.parse import urlencode
 import msgspec
 from msgspec.structs import replace
 
+from quadloom.documents.extract import seed_discoveries
 from quadloom.errors import NothingFound, SettingsError
-from quadloom.fetching.politeness import retry_after, rules_for
+from quadloom.fetching.politeness import retry_after
 from quadloom.fetching.transport import Result
-from quadloom.ingest.hooks import SettleBatch
 from quadloom.model.document import PushOffer
 from quadloom.model.outcome import Outcome, PageRow, Settlement
 from quadloom.model.page import Failure
+from quadloom.model.page_result import PageResult
 from quadloom.model.url import host_of, resolve, site_of
-from quadloom.phases.extract import seed_discoveries
-from quadloom.phases.page_result import PageResult
 from quadloom.settings import Settings, length_of
+from quadloom.settings.sites import rules_for
 from quadloom.stores.named_values import NamedValues
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import Frontier, ScheduledPage
+from quadloom.stores.protocols.settlement import SettleBatch
 
 _VERIFIED_WITHIN = 3600.0  # seconds for a hub to verify; then it is asked again
 _RENEWED_AT = 0.8  # of a lease

@@ -9,8 +9,8 @@ import lxml.etree
 import lxml.html
 import msgspec
 
+from quadloom.crawling.topical.forms.html_forms import parse_html
 from quadloom.model.url import canonical, host_of, resolve, site_of
-from quadloom.topical.forms.html_forms import parse_html
 
 MAX_ANCHORS = 3000
 _DEPTH = 6  # ancestors of a link in its signature

@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
+from quadloom.crawling.topical.polite_access import FetchedPage
 from quadloom.model.link import Discovery
 from quadloom.process import threads
 from quadloom.stores.protocols.frontier import HostClocks, HostRow, ScopeRules
 from quadloom.stores.protocols.state import Shards
 from quadloom.stores.shards import shard_of
-from quadloom.topical.polite_access import FetchedPage
 
 T = TypeVar("T")
 _LAST_CALLS = 60.0  # seconds for a round in progress to end

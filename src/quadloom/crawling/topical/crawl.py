@@ -17,14 +17,14 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from quadloom.topical.access import Access, RequestSequence, SiteRequest
-from quadloom.topical.run import RELEVANT, FoundDocument, KnownPages, TopicalRun
-from quadloom.topical.search.channels import SearchChannel
-from quadloom.topical.search.engines import SearchLead
-from quadloom.topical.sites import SeedSite
-from quadloom.topical.strategies.adaptive import Adaptive
-from quadloom.topical.strategies.links import LinkCrawl
-from quadloom.topical.strategies.liu_agah import LiuAgah
+from quadloom.crawling.topical.access import Access, RequestSequence, SiteRequest
+from quadloom.crawling.topical.run import RELEVANT, FoundDocument, KnownPages, TopicalRun
+from quadloom.crawling.topical.search.channels import SearchChannel
+from quadloom.crawling.topical.search.engines import SearchLead
+from quadloom.crawling.topical.sites import SeedSite
+from quadloom.crawling.topical.strategies.adaptive import Adaptive
+from quadloom.crawling.topical.strategies.links import LinkCrawl
+from quadloom.crawling.topical.strategies.liu_agah import LiuAgah
 
 StrategyName = Literal["adaptive", "liu-agah", "best-first", "breadth-first", "random"]
 STRATEGIES: tuple[StrategyName, ...] = ("adaptive", "liu-agah", "best-first", "breadth-first", "random")

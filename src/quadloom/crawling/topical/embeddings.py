@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from quadloom.crawling.topical.relevance import Example, Topic, logistic
 from quadloom.errors import UsageError
-from quadloom.topical.relevance import Example, Topic, logistic
 
 Vectors = NDArray[np.float64]
 Encoder = Callable[[Sequence[str]], Vectors]
@@ -23,7 +23,7 @@ _CHARS = 2000  # models read a few hundred words and cut the rest anyway
 
 
 class EmbeddingJudge:
-    """A `quadloom.topical.relevance.Judge` over any encoder from texts to vectors of equal length."""
+    """A `quadloom.crawling.topical.relevance.Judge` over any encoder from texts to vectors of equal length."""
 
     def __init__(self, topic: Topic, encode: Encoder) -> None:
         if not topic.examples or not topic.counterexamples:

@@ -20,19 +20,19 @@ from urllib.parse import urlencode
 import msgspec
 from msgspec import json
 
+from quadloom.crawling.topical.access import Purpose, SiteRequest, SiteResponse
 from quadloom.fetching import politeness
-from quadloom.fetching.fetcher import FetchResult, RobotsUpdate, is_robots_unavailable
+from quadloom.fetching.fetcher import FetchResult, is_robots_unavailable
 from quadloom.fetching.transport import REDIRECTS, FetchRequest, Transport
 from quadloom.fetching.unit import open_fetcher
 from quadloom.model.outcome import HostPace
-from quadloom.model.page import Failure, Page
+from quadloom.model.page import Failure, Page, RobotsUpdate
 from quadloom.model.url import Url, canonical, fingerprint, host_of, resolve, site_of
 from quadloom.model.visit import Visit
+from quadloom.planning.scope import KEPT_DEPTH
 from quadloom.process.clock import unix_time
-from quadloom.scheduling.scope import KEPT_DEPTH
 from quadloom.settings import Settings, SiteSettings
 from quadloom.stores.protocols.frontier import HostClocks, HostRow, ScopeRules
-from quadloom.topical.access import Purpose, SiteRequest, SiteResponse
 
 ACCEPT = "text/html, application/xhtml+xml, application/json;q=0.9, application/rss+xml;q=0.9, */*;q=0.1"
 _HOPS = 5

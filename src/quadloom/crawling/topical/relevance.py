@@ -21,7 +21,7 @@ import scipy  # its parts load on first use: half a second that most commands ne
 from numpy.typing import NDArray
 from xxhash import xxh32_intdigest
 
-from quadloom.analysis.written_words import words_of
+from quadloom.documents.words.written_words import words_of
 
 Vector = NDArray[np.float64]
 BITS = 16  # 65,536 positions: collisions are rare with the few thousand words of the examples

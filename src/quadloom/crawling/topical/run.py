@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 from xxhash import xxh3_64_intdigest
 
+from quadloom.crawling.topical.access import RequestSequence, SiteRequest, SiteResponse
+from quadloom.crawling.topical.anchors import Anchor, PageOutline, is_page, read_outline
+from quadloom.crawling.topical.relevance import Example, Judge, Relevance, Topic
 from quadloom.model.url import canonical, host_of, site_of
-from quadloom.topical.access import RequestSequence, SiteRequest, SiteResponse
-from quadloom.topical.anchors import Anchor, PageOutline, is_page, read_outline
-from quadloom.topical.relevance import Example, Judge, Relevance, Topic
 
 _MAX_TEXTS = 5000  # remembered of one site
 RELEVANT = 0.5  # a document counts as relevant from this probability on

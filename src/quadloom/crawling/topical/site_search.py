@@ -19,26 +19,26 @@ from random import Random
 
 import msgspec
 
+from quadloom.crawling.topical.access import RequestSequence
+from quadloom.crawling.topical.background import BackgroundThread, CrawlAccess, OwnersFrontier, OwnHosts, RoundStopped
+from quadloom.crawling.topical.crawl import run_strategy
+from quadloom.crawling.topical.polite_access import PoliteAccess
+from quadloom.crawling.topical.relevance import Topic
+from quadloom.crawling.topical.run import KnownPages, TopicalRun
+from quadloom.crawling.topical.search.channels import SearchChannel, open_site, query_channel
+from quadloom.crawling.topical.search.queries import top_terms
+from quadloom.crawling.topical.search.results import SearchResult
+from quadloom.crawling.topical.sites import SeedSite
+from quadloom.crawling.topical.topic import begin_until, known_channels, remember_channels
 from quadloom.errors import ShardsLost
 from quadloom.model.link import Discovery
 from quadloom.model.url import Url, canonical, fingerprint, host_of, resolve
 from quadloom.process.clock import unix_time
 from quadloom.settings import Settings, length_of
 from quadloom.stores.named_values import NamedValues
+from quadloom.stores.opened import Stores
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import HostRow, ScopeRules
-from quadloom.stores.stores import Stores
-from quadloom.topical.access import RequestSequence
-from quadloom.topical.background import BackgroundThread, CrawlAccess, OwnersFrontier, OwnHosts, RoundStopped
-from quadloom.topical.crawl import run_strategy
-from quadloom.topical.polite_access import PoliteAccess
-from quadloom.topical.relevance import Topic
-from quadloom.topical.run import KnownPages, TopicalRun
-from quadloom.topical.search.channels import SearchChannel, open_site, query_channel
-from quadloom.topical.search.queries import top_terms
-from quadloom.topical.search.results import SearchResult
-from quadloom.topical.sites import SeedSite
-from quadloom.topical.topic import begin_until, known_channels, remember_channels
 
 _PAUSE = 0.2  # seconds between two looks for a host
 _REST = 5.0  # after a look that found none, at least

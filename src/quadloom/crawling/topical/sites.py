@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from quadloom.crawling.topical.search.channels import SearchChannel
+from quadloom.crawling.topical.search.queries import Mode, QueryTerm
 from quadloom.model.url import host_of
-from quadloom.topical.search.channels import SearchChannel
-from quadloom.topical.search.queries import Mode, QueryTerm
 
 
 class SeedSite(msgspec.Struct, frozen=True):

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from quadloom.topical.access import RequestSequence
-from quadloom.topical.run import KnownPages
-from quadloom.topical.search.channels import SearchChannel, open_site
-from quadloom.topical.sites import SeedSite
+from quadloom.crawling.topical.access import RequestSequence
+from quadloom.crawling.topical.run import KnownPages
+from quadloom.crawling.topical.search.channels import SearchChannel, open_site
+from quadloom.crawling.topical.sites import SeedSite
 
 
 class SurveyedSite(msgspec.Struct, frozen=True):

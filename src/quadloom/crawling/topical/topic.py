@@ -8,29 +8,29 @@ from random import Random
 
 import msgspec
 
+from quadloom.crawling.ingest.intake import Ingest
+from quadloom.crawling.ingest.link_queries import without_links
+from quadloom.crawling.topical.crawl import StrategyName, TopicalStrategy, TopicReport, make_strategy, run_strategy
+from quadloom.crawling.topical.polite_access import FetchedPage, PoliteAccess
+from quadloom.crawling.topical.relevance import Judge, Topic
+from quadloom.crawling.topical.run import RELEVANT, TopicalRun
+from quadloom.crawling.topical.search.channels import MOST_REQUESTS, SearchChannel
+from quadloom.crawling.topical.search.engines import SearchLead
+from quadloom.crawling.topical.sites import SeedSite
+from quadloom.crawling.topical.strategies.adaptive import Adaptive
+from quadloom.crawling.topical.survey import Survey, SurveyedSite
 from quadloom.errors import StoreError
-from quadloom.ingest.hooks import SettleHook
-from quadloom.ingest.ingest import Ingest
-from quadloom.ingest.link_queries import without_links
 from quadloom.model.quads import Quads
 from quadloom.model.url import host_matches, host_of
 from quadloom.model.visit import Visit
+from quadloom.planning.scope import Scope
 from quadloom.process.clock import unix_time
-from quadloom.scheduling.scope import Scope
 from quadloom.settings import Settings, length_of
 from quadloom.stores.named_values import NamedValues
+from quadloom.stores.opened import Stores
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.quads import QuadStore
-from quadloom.stores.stores import Stores
-from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport, make_strategy, run_strategy
-from quadloom.topical.polite_access import FetchedPage, PoliteAccess
-from quadloom.topical.relevance import Judge, Topic
-from quadloom.topical.run import RELEVANT, TopicalRun
-from quadloom.topical.search.channels import MOST_REQUESTS, SearchChannel
-from quadloom.topical.search.engines import SearchLead
-from quadloom.topical.sites import SeedSite
-from quadloom.topical.strategies.adaptive import Adaptive
-from quadloom.topical.survey import Survey, SurveyedSite
+from quadloom.stores.protocols.settlement import SettleHook
 
 SCORE = "urn:quadloom:topicScore"
 TOPIC_GRAPHS = "urn:quadloom:topic:"  # how their names begin
@@ -72,9 +72,9 @@ def crawl_topic(
     """Crawl `topic` from `seeds` within `settings.topic.budget` requests; documents land in the warehouse.
 
     `hooks`: those of an ordinary crawl, so that documents are scheduled, ranked and reported like any page.
-    `judge`: another verdict on documents than the light model's, such as `quadloom.topical.embeddings` gives.
-    `site_search`: ways of the user's into a host without a search (`quadloom.topical.search.hosted.site_leads`).
-    """
+    `judge`: another verdict on documents than the light model's, such as `quadloom.crawling.topical.embeddings` gives.
+    `site_search`: ways of the user's into a host without a search
+    (`quadloom.crawling.topical.search.hosted.site_leads`)."""
     random = random or Random()
     run = TopicalRun(topic, settings.topic.budget, per_site=settings.topic.per_site, judge=judge)
     known = known_channels(stores.catalog, seeds, clock() - length_of("topic.channel_ttl", settings.topic.channel_ttl))

@@ -22,23 +22,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from quadloom.errors import ShardsLost, StoreUnavailable
-from quadloom.model.url import fingerprint
-from quadloom.process.clock import unix_time
-from quadloom.settings import Settings, length_of
-from quadloom.stores.named_values import NamedValues
-from quadloom.stores.protocols.catalog import Catalog
-from quadloom.stores.shards import shard_of
-from quadloom.stores.stores import Stores
-from quadloom.topical.background import BackgroundThread, CrawlAccess, OwnersFrontier, OwnHosts, RoundStopped
-from quadloom.topical.crawl import TopicReport, run_strategy
-from quadloom.topical.polite_access import FetchedPage, PoliteAccess
-from quadloom.topical.relevance import Topic
-from quadloom.topical.run import TopicalRun
-from quadloom.topical.search.queries import QueryTerm
-from quadloom.topical.sites import SeedSite
-from quadloom.topical.strategies.adaptive import Adaptive
-from quadloom.topical.topic import (
+from quadloom.crawling.topical.background import BackgroundThread, CrawlAccess, OwnersFrontier, OwnHosts, RoundStopped
+from quadloom.crawling.topical.crawl import TopicReport, run_strategy
+from quadloom.crawling.topical.polite_access import FetchedPage, PoliteAccess
+from quadloom.crawling.topical.relevance import Topic
+from quadloom.crawling.topical.run import TopicalRun
+from quadloom.crawling.topical.search.queries import QueryTerm
+from quadloom.crawling.topical.sites import SeedSite
+from quadloom.crawling.topical.strategies.adaptive import Adaptive
+from quadloom.crawling.topical.topic import (
     TopicScope,
     begin_until,
     known_channels,
@@ -47,6 +39,14 @@ from quadloom.topical.topic import (
     state_scores,
     topic_name,
 )
+from quadloom.errors import ShardsLost, StoreUnavailable
+from quadloom.model.url import fingerprint
+from quadloom.process.clock import unix_time
+from quadloom.settings import Settings, length_of
+from quadloom.stores.named_values import NamedValues
+from quadloom.stores.opened import Stores
+from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.shards import shard_of
 
 _WIDTH = 16  # hosts that are asked at a time
 _PAUSE = 1.0  # seconds between two looks for a topic that is due

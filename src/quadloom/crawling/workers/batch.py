@@ -2,7 +2,7 @@
 
 The contents of a file or an archive are as hostile as those of a server, and a page that was harmless to the version
 which fetched it may harm the version that reads it again. So the crawl's own pool transforms them, with its deadline,
-memory cap and quarantine (`quadloom.workers.pool`), and on all cores.
+memory cap and quarantine (`quadloom.crawling.workers.pool`), and on all cores.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Generic, NamedTuple, TypeVar
 
+from quadloom.crawling.workers.pool import PoolChanged, TransformResult, WorkerPool
 from quadloom.model.event import EventKind
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.settings import Settings
-from quadloom.workers.pool import PoolChanged, TransformResult, WorkerPool
 
 T = TypeVar("T")
 _AHEAD = 64  # pages between the one that is waited for and the newest one submitted

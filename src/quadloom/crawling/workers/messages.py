@@ -7,12 +7,12 @@ import msgspec
 from quadloom.model import wire
 from quadloom.model.link import Discovery
 from quadloom.model.page import Page
+from quadloom.model.page_result import PageResult
 from quadloom.model.service import ServiceAnswer, ServiceRequest
 from quadloom.model.visit import Visit
-from quadloom.phases.page_result import PageResult
 from quadloom.stores.protocols.archive import ArchiveRecord
 
-WORKER = "quadloom.workers.worker_main"  # the module that runs in a worker
+WORKER = "quadloom.crawling.workers.worker_main"  # the module that runs in a worker
 _MANY_LINKS = 1000
 READY = "ready"  # the first message: imports are done, deadlines may count
 

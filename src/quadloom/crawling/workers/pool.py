@@ -12,7 +12,7 @@ blocks in send while the owner blocks in send; that deadlocked the prototype. Th
 owner calls `redistribute`; a notice of the death tells it when.
 
 A page that a service takes comes back from its worker at once. It leaves the workers, waits for the answers of its
-services (`quadloom.workers.services`) and is then sent to any worker, again by `redistribute`. So the speed of
+services (`quadloom.crawling.workers.services`) and is then sent to any worker, again by `redistribute`. So the speed of
 services does not depend on the number of workers, and their time does not count against the page's deadline.
 """
 
@@ -29,6 +29,8 @@ from collections.abc import Callable
 
 import msgspec
 
+from quadloom.crawling.workers.messages import WORKER, ServicesWanted, WorkerAnswer, WorkerMessage, WorkerTask
+from quadloom.crawling.workers.services.asked_pages import AskedPages
 from quadloom.model import wire
 from quadloom.model.event import EventKind
 from quadloom.model.finding import Finding
@@ -40,8 +42,6 @@ from quadloom.process.channel import ChannelClosed, ChildProcess, ProcessHeartbe
 from quadloom.process.limits import TaskTime
 from quadloom.process.restarts import Restarts
 from quadloom.settings import Settings
-from quadloom.workers.messages import WORKER, ServicesWanted, WorkerAnswer, WorkerMessage, WorkerTask
-from quadloom.workers.services.asked_pages import AskedPages
 
 _DEPTH = 4  # pages queued in one worker: enough that it never waits for the owner
 _TICK = 0.2  # seconds between two checks of deadlines and memory

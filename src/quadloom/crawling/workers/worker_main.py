@@ -1,8 +1,8 @@
 """A transform worker: pages in, what they say out. Disposable by design.
 
 Native parsers can crash, hang or eat memory on hostile input, and no try/except guards against that. So the owner
-watches from outside (`quadloom.workers.pool`) and may end this process at any moment; it holds nothing of value.
-"""
+watches from outside (`quadloom.crawling.workers.pool`) and may end this process at any moment; it holds nothing of
+value."""
 
 from __future__ import annotations
 
@@ -11,16 +11,7 @@ import time
 
 import msgspec
 
-from quadloom.model import wire
-from quadloom.phases.extract import chosen
-from quadloom.phases.loaders import all_syntaxes, document_loader
-from quadloom.pipeline import detected_page, process_page
-from quadloom.process.channel import Channel, run
-from quadloom.settings import Settings
-from quadloom.stores.archive.warc_record import encode as encode_record
-from quadloom.syntaxes.external import ServicesNeeded
-from quadloom.syntaxes.xml import stylesheet_folder
-from quadloom.workers.messages import (
+from quadloom.crawling.workers.messages import (
     READY,
     ServicesWanted,
     WorkerAnswer,
@@ -28,6 +19,16 @@ from quadloom.workers.messages import (
     WorkerTask,
     packed_links,
 )
+from quadloom.documents.extract import chosen
+from quadloom.documents.pipeline import detected_page, process_page
+from quadloom.documents.syntaxes.external import ServicesNeeded
+from quadloom.documents.syntaxes.plugins import all_syntaxes
+from quadloom.documents.syntaxes.xml import stylesheet_folder
+from quadloom.fetching.document_loader import document_loader
+from quadloom.model import wire
+from quadloom.process.channel import Channel, run
+from quadloom.settings import Settings
+from quadloom.stores.archive.warc_record import encode as encode_record
 
 _RECENT = 200_000  # links remembered as already offered; a site's navigation repeats on every page
 _YOUNG = 50_000  # objects made and not freed since the collector came last

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from quadloom.checks.items import Item, Items, Problem, local, text_of
-from quadloom.checks.values import PAIRS, is_date, is_number
-from quadloom.checks.visible_page import VisiblePage
+from quadloom.documents.checks.items import Item, Items, Problem, local, text_of
+from quadloom.documents.checks.values import PAIRS, is_date, is_number
+from quadloom.documents.checks.visible_page import VisiblePage
+from quadloom.documents.syntaxes.registry import Context
 from quadloom.model.url import host_of
-from quadloom.syntaxes.registry import Context
 
 _SINGLE = ("name", "headline", "price", "startDate", "endDate", "datePublished", "ratingValue", "telephone", "isbn")
 """Properties with one value for one thing: two syntaxes that differ there contradict each other."""

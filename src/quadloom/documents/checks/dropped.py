@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from quadloom.checks.items import local
-from quadloom.checks.locating import excerpt_of
+from quadloom.documents.checks.items import local
+from quadloom.documents.checks.locating import excerpt_of
+from quadloom.documents.syntaxes.iri import is_well_formed, resolve
+from quadloom.documents.syntaxes.jsonld import contexts
+from quadloom.documents.syntaxes.jsonld.source_positions import JsonldPlaces, MemberText
+from quadloom.documents.syntaxes.registry import Context
 from quadloom.model.finding import Finding
-from quadloom.syntaxes.iri import is_well_formed, resolve
-from quadloom.syntaxes.jsonld import contexts
-from quadloom.syntaxes.jsonld.places import JsonldPlaces, MemberText
-from quadloom.syntaxes.registry import Context
 
 _CODE = "jsonld-term"
 _TEMPLATE = re.compile(r"\{[^{}\s]+\}")

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterator, Sequence
 
-from quadloom.checks.locating import excerpt_of
+from quadloom.documents.checks.locating import excerpt_of
+from quadloom.documents.syntaxes.html.elements import Elements
+from quadloom.documents.syntaxes.html.start_tags import tags_of
+from quadloom.documents.syntaxes.jsonld.source_positions import jsonld_blocks
+from quadloom.documents.syntaxes.jsonld.terms import KEYWORDS
+from quadloom.documents.syntaxes.registry import Context
 from quadloom.model.finding import Finding
-from quadloom.syntaxes.html.elements import Elements
-from quadloom.syntaxes.html.start_tags import tags_of
-from quadloom.syntaxes.jsonld.places import jsonld_blocks
-from quadloom.syntaxes.jsonld.terms import KEYWORDS
-from quadloom.syntaxes.registry import Context
 
 _MOST = 20  # findings of one kind on one page
 _NAMED = 5  # properties that one message names

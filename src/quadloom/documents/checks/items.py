@@ -6,11 +6,11 @@ from collections.abc import Container, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from quadloom.checks.vocabulary import ItemKind, Vocabulary
+from quadloom.documents.checks.vocabulary import ItemKind, Vocabulary
+from quadloom.documents.syntaxes.source_positions import local_name
+from quadloom.documents.syntaxes.terms import RDF, TYPE, XSD
 from quadloom.model.finding import Severity
 from quadloom.model.quads import Triple
-from quadloom.syntaxes.places import local_name
-from quadloom.syntaxes.terms import RDF, TYPE, XSD
 
 Target = Literal["type", "property", "value", "item"]
 _LIST = frozenset((f"<{RDF}first>", f"<{RDF}rest>"))

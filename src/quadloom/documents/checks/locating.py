@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from quadloom.checks.items import Items, Problem
+from quadloom.documents.checks.items import Items, Problem
+from quadloom.documents.syntaxes.jsonld.source_positions import JsonldPlaces
+from quadloom.documents.syntaxes.microdata.source_positions import MicrodataPlaces
+from quadloom.documents.syntaxes.rdfa.source_positions import RdfaPlaces
+from quadloom.documents.syntaxes.registry import Context
+from quadloom.documents.syntaxes.source_positions import SourcePlace, StatementPlaces
 from quadloom.model.finding import Finding
-from quadloom.syntaxes.jsonld.places import JsonldPlaces
-from quadloom.syntaxes.microdata.places import MicrodataPlaces
-from quadloom.syntaxes.places import SourcePlace, StatementPlaces
-from quadloom.syntaxes.rdfa.places import RdfaPlaces
-from quadloom.syntaxes.registry import Context
 
 _WIDTH = 160  # characters of an excerpt
 _BEFORE = 28  # of them before the column, in a long line: the place is in sight on a telephone too

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from quadloom.checks.consistency import consistency_problems
-from quadloom.checks.dropped import name_dropped_addresses
-from quadloom.checks.ignored import ignored_markup
-from quadloom.checks.items import Items, Problem
-from quadloom.checks.locating import located, unlocated
-from quadloom.checks.profiles import Profile, profiles
-from quadloom.checks.shapes import NodeShape, shape_problems, shapes
-from quadloom.checks.values import OTHER
-from quadloom.checks.vocabulary import Vocabularies, vocabularies
-from quadloom.checks.vocabulary_checks import vocabulary_problems
+from quadloom.documents.checks.consistency import consistency_problems
+from quadloom.documents.checks.dropped import name_dropped_addresses
+from quadloom.documents.checks.ignored import ignored_markup
+from quadloom.documents.checks.items import Items, Problem
+from quadloom.documents.checks.locating import located, unlocated
+from quadloom.documents.checks.profiles import Profile, profiles
+from quadloom.documents.checks.shapes import NodeShape, shape_problems, shapes
+from quadloom.documents.checks.values import OTHER
+from quadloom.documents.checks.vocabulary import Vocabularies, vocabularies
+from quadloom.documents.checks.vocabulary_checks import vocabulary_problems
+from quadloom.documents.syntaxes.registry import Context
 from quadloom.model.finding import WEIGHT, Finding, PageAudit
 from quadloom.model.quads import Triple
 from quadloom.settings import AuditSettings
-from quadloom.syntaxes.registry import Context
 
 # Our own description of the page, and syntaxes whose vocabulary we choose ourselves.
 _NOT_CHECKED = frozenset(

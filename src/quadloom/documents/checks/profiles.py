@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from quadloom.checks.items import Item, Items, Problem, local
-from quadloom.checks.vocabulary import ItemKind, Vocabulary
+from quadloom.documents.checks.items import Item, Items, Problem, local
+from quadloom.documents.checks.vocabulary import ItemKind, Vocabulary
 from quadloom.errors import SettingsError
 from quadloom.model.finding import Severity
 

@@ -15,11 +15,11 @@ from pathlib import Path
 import msgspec
 import pyoxigraph as ox
 
-from quadloom.checks.items import Item, Items, Problem, Stated, local, text_of
-from quadloom.checks.values import is_number
+from quadloom.documents.checks.items import Item, Items, Problem, Stated, local, text_of
+from quadloom.documents.checks.values import is_number
+from quadloom.documents.syntaxes.terms import RDF, RDFS, TYPE, XSD
 from quadloom.errors import SettingsError
 from quadloom.model.finding import Severity
-from quadloom.syntaxes.terms import RDF, RDFS, TYPE, XSD
 
 _SH = "http://www.w3.org/ns/shacl#"
 _SEVERITY: dict[str, Severity] = {f"{_SH}Violation": "error", f"{_SH}Warning": "warning", f"{_SH}Info": "info"}

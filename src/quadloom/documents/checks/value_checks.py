@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-from quadloom.checks.items import Item, Items, Problem, Stated, full_shape, local, text_of
-from quadloom.checks.values import (
+from quadloom.documents.checks.items import Item, Items, Problem, Stated, full_shape, local, text_of
+from quadloom.documents.checks.values import (
     ValueRule,
     is_date,
     is_duration,
@@ -16,8 +16,8 @@ from quadloom.checks.values import (
     is_time,
     is_url,
 )
-from quadloom.checks.vocabulary import PropertyTerm, Vocabularies
-from quadloom.syntaxes.rdfa.hosts import INITIAL_PREFIXES
+from quadloom.documents.checks.vocabulary import PropertyTerm, Vocabularies
+from quadloom.documents.syntaxes.rdfa.hosts import INITIAL_PREFIXES
 
 _SCHEMES_TEXT = (
     "urn tag info did doi ark oid ni cid mid geo isbn lex file about data mailto tel sms magnet bitcoin acct ipfs "

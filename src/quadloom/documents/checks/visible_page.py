@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from quadloom.checks.values import is_date, is_number
-from quadloom.syntaxes.registry import Context
+from quadloom.documents.checks.values import is_date, is_number
+from quadloom.documents.syntaxes.registry import Context
 
 _HEAD = 64  # characters that tell one script from another
 _MOST_TRIES = 20

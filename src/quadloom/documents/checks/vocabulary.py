@@ -17,10 +17,10 @@ from typing import TypeVar
 
 import msgspec
 
-from quadloom.checks.values import DATE_RULE, DURATION_RULE, MARKED, SPECIAL, TIME_RULE, ValueRule
+from quadloom.documents.checks.values import DATE_RULE, DURATION_RULE, MARKED, SPECIAL, TIME_RULE, ValueRule
+from quadloom.documents.syntaxes.source_positions import local_name
 from quadloom.errors import SettingsError
 from quadloom.model.finding import Severity
-from quadloom.syntaxes.places import local_name
 
 FOLDER = Path(__file__).parent / "vocabularies"
 _MAX_SHAPES = 256  # sets of types whose properties are remembered; a hostile page invents more

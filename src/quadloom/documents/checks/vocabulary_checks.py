@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 
-from quadloom.checks.items import Item, Items, Problem, Stated, full_shape, local, text_of
-from quadloom.checks.value_checks import SCHEMES, ValueCheck
-from quadloom.checks.values import OTHER, XSD_RULES
-from quadloom.checks.vocabulary import PropertyTerm, Vocabularies, Vocabulary
-from quadloom.syntaxes.rdfa.hosts import INITIAL_PREFIXES
-from quadloom.syntaxes.terms import RDF, XSD
+from quadloom.documents.checks.items import Item, Items, Problem, Stated, full_shape, local, text_of
+from quadloom.documents.checks.value_checks import SCHEMES, ValueCheck
+from quadloom.documents.checks.values import OTHER, XSD_RULES
+from quadloom.documents.checks.vocabulary import PropertyTerm, Vocabularies, Vocabulary
+from quadloom.documents.syntaxes.rdfa.hosts import INITIAL_PREFIXES
+from quadloom.documents.syntaxes.terms import RDF, XSD
 
 SCHEMA = "schema"
 _MAX_PROBLEMS = 200

@@ -1,5 +1,5 @@
 /* Colours of blank nodes: digests of what is said about them, until each node has its own. The rules are those of
- * quadloom.syntaxes.rdf.blank_nodes, where it says why; here are the first three, for graphs without lists of blank
+ * quadloom.documents.syntaxes.rdf.blank_nodes, where it says why; here are the first three, for graphs without lists of blank
  * nodes and triple terms. Nodes that are still alike then are left to the twin in Python. */
 #include "graphs.h"
 

@@ -1,5 +1,5 @@
-/* quadloom.native.elements: the elements of a parsed page by number, and views of its text. See elements.pyi for what
- * the methods promise; quadloom.syntaxes.html.elements has their twins in Python and chooses between the two. */
+/* quadloom.documents.native.elements: the elements of a parsed page by number, and views of its text. See elements.pyi for what
+ * the methods promise; quadloom.documents.syntaxes.html.elements has their twins in Python and chooses between the two. */
 #include "elements.h"
 
 #include <stdlib.h>
@@ -349,7 +349,7 @@ static PyType_Slot elements_slots[] = {
 };
 
 static PyType_Spec elements_spec = {
-    .name = "quadloom.native.elements.Elements",
+    .name = "quadloom.documents.native.elements.Elements",
     .basicsize = sizeof(elements_object),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = elements_slots,
@@ -363,7 +363,7 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "quadloom.native.elements", NULL, -1, functions,
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "quadloom.documents.native.elements", NULL, -1, functions,
                                         NULL, NULL, NULL, NULL};
 
 PyMODINIT_FUNC PyInit_elements(void) {

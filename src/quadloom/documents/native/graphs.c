@@ -1,5 +1,5 @@
-/* quadloom.native.graphs: the canonical lines of a page's graph. See graphs.pyi for what it promises and
- * quadloom.syntaxes.rdf.blank_nodes, which has the twin in Python, for why blank nodes get the names they get. */
+/* quadloom.documents.native.graphs: the canonical lines of a page's graph. See graphs.pyi for what it promises and
+ * quadloom.documents.syntaxes.rdf.blank_nodes, which has the twin in Python, for why blank nodes get the names they get. */
 #include "graphs.h"
 
 static const char FIRST[] = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#first>";
@@ -234,7 +234,7 @@ static PyMethodDef methods[] = {
 };
 static PyModuleDef_Slot slots[] = {{0, NULL}};
 static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, "quadloom.native.graphs", NULL, 0, methods, slots, NULL, NULL, NULL,
+    PyModuleDef_HEAD_INIT, "quadloom.documents.native.graphs", NULL, 0, methods, slots, NULL, NULL, NULL,
 };
 
 PyMODINIT_FUNC PyInit_graphs(void) { return PyModuleDef_Init(&module); }

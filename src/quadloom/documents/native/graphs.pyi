@@ -1,4 +1,4 @@
-"""The native twin of `quadloom.syntaxes.rdf.blank_nodes.canonical`."""
+"""The native twin of `quadloom.documents.syntaxes.rdf.blank_nodes.canonical`."""
 
 from collections.abc import Callable
 

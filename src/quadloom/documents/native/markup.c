@@ -1,12 +1,12 @@
 /* Whether a source could make a parser slow: XML by bounds, HTML by following the tags as `_Reader` in
- * quadloom.syntaxes.html.tree does, which has the reasons. One pass each, no recursion, nothing of the source is copied. */
+ * quadloom.documents.syntaxes.html.tree does, which has the reasons. One pass each, no recursion, nothing of the source is copied. */
 #include "markup.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* See `tag_bounds_in_python` in quadloom.syntaxes.guards. */
+/* See `tag_bounds_in_python` in quadloom.documents.syntaxes.guards. */
 PyObject *tag_bounds(PyObject *module, PyObject *body) {
     (void)module;
     char *text;
@@ -36,7 +36,7 @@ PyObject *tag_bounds(PyObject *module, PyObject *body) {
     return Py_BuildValue("nn", deepest, longest);
 }
 
-/* What `rules` says about a name; see `_RULES` in quadloom.syntaxes.html.tree. */
+/* What `rules` says about a name; see `_RULES` in quadloom.documents.syntaxes.html.tree. */
 enum { UNCOUNTED = 1, ROOT = 2, RAW = 4, FORMATTING = 8, BARRIER = 16, SPECIAL = 32, FOREIGN = 64, PLAIN = 128 };
 
 #define MOST_DEPTH 512

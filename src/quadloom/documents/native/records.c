@@ -1,6 +1,6 @@
-/* quadloom.native.records: loops over the statements and links of a page, for which Python needs a microsecond a turn. See
- * records.pyi for what they promise. The twins are in quadloom.syntaxes.rdf.links, quadloom.phases.index and
- * quadloom.phases.extract; that of references.c in quadloom.syntaxes.iri. */
+/* quadloom.documents.native.records: loops over the statements and links of a page, for which Python needs a microsecond a turn. See
+ * records.pyi for what they promise. The twins are in quadloom.documents.syntaxes.rdf.links, quadloom.documents.index and
+ * quadloom.documents.extract; that of references.c in quadloom.documents.syntaxes.iri. */
 #include "records.h"
 
 static PyObject *HTTP, *KIND, *TARGET, *LINE_BREAK;
@@ -282,7 +282,7 @@ static int prepare(PyObject *module) {
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, prepare}, {0, NULL}};
 static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, "quadloom.native.records", NULL, 0, methods, slots, NULL, NULL, NULL,
+    PyModuleDef_HEAD_INIT, "quadloom.documents.native.records", NULL, 0, methods, slots, NULL, NULL, NULL,
 };
 
 PyMODINIT_FUNC PyInit_records(void) { return PyModuleDef_Init(&module); }

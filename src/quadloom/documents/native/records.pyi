@@ -12,7 +12,8 @@ T = TypeVar("T", bound=tuple[str, str, int])
 def join_all(
     references: list[str | None], origin: str, folder: str, page: str, origins: dict[str, bool], longest: int, /
 ) -> list[str | None]:
-    """What `_concatenated` of `quadloom.syntaxes.iri` gives for each reference, but for an origin that is not yet among
+    """What `_concatenated` of `quadloom.documents.syntaxes.iri` gives for each reference, but for an origin that is not
+    yet among
     `origins`: None. The folder begins with the origin and a slash. Without an origin only absolute references can be
     joined, without a page no queries."""
 
@@ -25,7 +26,7 @@ def link_terms(
     vocabulary: LinkKind,
     /,
 ) -> dict[str, LinkKind]:
-    """`_link_terms` of `quadloom.syntaxes.rdf.links`, with the words for its kinds."""
+    """`_link_terms` of `quadloom.documents.syntaxes.rdf.links`, with the words for its kinds."""
 
 def places_using(triples: tuple[Triple, ...], beginning: str, datatype: str, /) -> list[int]:
     """Statements whose predicate or object begins so, or whose object has such a datatype."""
@@ -34,7 +35,7 @@ def predicates(triples: tuple[Triple, ...], /) -> set[str]:
     """All predicates."""
 
 def literal_words(objects: list[str], most: int, wordy: Set[str], /) -> tuple[str, int] | None:
-    """`literals_in` and `words_of` of `quadloom.phases.index`, with escapes as they are; None if there is a triple
+    """`literals_in` and `words_of` of `quadloom.documents.index`, with escapes as they are; None if there is a triple
     term."""
 
 def targets_of(links: tuple[Link, ...], known: dict[str, T], find: Callable[[str], T], /) -> list[T]:

@@ -1,5 +1,5 @@
 /* Joining the references of a page to its base by concatenation; see records.pyi. The twin and the reasons are in
- * quadloom.syntaxes.iri. */
+ * quadloom.documents.syntaxes.iri. */
 #include <string.h>
 
 #include "records.h"

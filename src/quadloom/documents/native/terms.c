@@ -1,6 +1,6 @@
-/* quadloom.native.terms: a page makes some hundred terms and statements one by one, each of which takes Python several
- * calls. See terms.pyi for what is promised. The twins are in quadloom.syntaxes.terms, quadloom.syntaxes.html.text and
- * quadloom.syntaxes.sink. */
+/* quadloom.documents.native.terms: a page makes some hundred terms and statements one by one, each of which takes Python several
+ * calls. See terms.pyi for what is promised. The twins are in quadloom.documents.syntaxes.terms, quadloom.documents.syntaxes.html.text and
+ * quadloom.documents.syntaxes.sink. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stddef.h>
@@ -546,7 +546,7 @@ static PyType_Slot statement_slots[] = {
     {Py_tp_members, statement_members},  {0, NULL},
 };
 static PyType_Spec statement_spec = {
-    "quadloom.native.terms.Statements", sizeof(statements), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, statement_slots,
+    "quadloom.documents.native.terms.Statements", sizeof(statements), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, statement_slots,
 };
 
 static int execute(PyObject *module) {
@@ -567,7 +567,7 @@ static PyMethodDef methods[] = {
 };
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, execute}, {0, NULL}};
 static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, "quadloom.native.terms", NULL, 0, methods, slots, NULL, NULL, NULL,
+    PyModuleDef_HEAD_INIT, "quadloom.documents.native.terms", NULL, 0, methods, slots, NULL, NULL, NULL,
 };
 
 PyMODINIT_FUNC PyInit_terms(void) { return PyModuleDef_Init(&module); }

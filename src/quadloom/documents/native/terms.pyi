@@ -9,16 +9,16 @@ from quadloom.model.quads import Triple
 F = TypeVar("F", bound=Callable[..., str | None])
 
 def literal_with(twin: F, /) -> F:
-    """`literal` of `quadloom.syntaxes.terms`."""
+    """`literal` of `quadloom.documents.syntaxes.terms`."""
 
 def iri_with(twin: F, /) -> F:
-    """`iri` of `quadloom.syntaxes.terms`."""
+    """`iri` of `quadloom.documents.syntaxes.terms`."""
 
 def fold_with(twin: F, /) -> F:
-    """`fold` of `quadloom.syntaxes.html.text`."""
+    """`fold` of `quadloom.documents.syntaxes.html.text`."""
 
 class Statements:
-    """`StatementsInPython` of `quadloom.syntaxes.sink`."""
+    """`StatementsInPython` of `quadloom.documents.syntaxes.sink`."""
 
     _triples: dict[Triple, None]
     _limit: int

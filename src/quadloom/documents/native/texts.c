@@ -1,6 +1,6 @@
-/* quadloom.native.texts: questions about whole texts that Python answers in several passes, here in one. See texts.pyi
- * for what it promises. The twins are in quadloom.syntaxes.charset and quadloom.analysis.scripts; those of
- * what markup.c answers in quadloom.syntaxes.guards and quadloom.syntaxes.html.tree. */
+/* quadloom.documents.native.texts: questions about whole texts that Python answers in several passes, here in one. See texts.pyi
+ * for what it promises. The twins are in quadloom.documents.syntaxes.charset and quadloom.documents.words.scripts; those of
+ * what markup.c answers in quadloom.documents.syntaxes.guards and quadloom.documents.syntaxes.html.tree. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stdint.h>
@@ -229,7 +229,7 @@ static PyMethodDef methods[] = {
 };
 static PyModuleDef_Slot slots[] = {{0, NULL}};
 static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, "quadloom.native.texts", NULL, 0, methods, slots, NULL, NULL, NULL,
+    PyModuleDef_HEAD_INIT, "quadloom.documents.native.texts", NULL, 0, methods, slots, NULL, NULL, NULL,
 };
 
 PyMODINIT_FUNC PyInit_texts(void) { return PyModuleDef_Init(&module); }

@@ -1,5 +1,5 @@
-"""The native twins of `is_utf8_in_python` (`quadloom.syntaxes.charset`), `tag_bounds_in_python`
-(`quadloom.syntaxes.guards`) and of a part of `splittable_in_python` (`quadloom.analysis.scripts`)."""
+"""The native twins of `is_utf8_in_python` (`quadloom.documents.syntaxes.charset`), `tag_bounds_in_python`
+(`quadloom.documents.syntaxes.guards`) and of a part of `splittable_in_python` (`quadloom.documents.words.scripts`)."""
 
 from collections.abc import Callable
 
@@ -9,8 +9,8 @@ def is_utf8(body: bytes, /) -> bool:
 def is_tame(
     source: bytes, rules: dict[bytes, int], depth: int, attributes: int, formatting: int, roots: int, /
 ) -> bool:
-    """Whether no tag of an HTML source goes too far: `_Reader` of `quadloom.syntaxes.html.tree` leaves it as it is.
-    False also for what is too unusual to tell, such as 600 different names of elements."""
+    """Whether no tag of an HTML source goes too far: `_Reader` of `quadloom.documents.syntaxes.html.tree` leaves it as
+    it is. False also for what is too unusual to tell, such as 600 different names of elements."""
 
 def tag_bounds(xml: bytes, /) -> tuple[int, int]:
     """How deep elements of XML without comments nest at most, and the most bytes between two `<`."""

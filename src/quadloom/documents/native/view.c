@@ -341,7 +341,7 @@ static PyType_Slot view_slots[] = {
 };
 
 static PyType_Spec view_spec = {
-    .name = "quadloom.native.elements.TextView",
+    .name = "quadloom.documents.native.elements.TextView",
     .basicsize = sizeof(view_object),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = view_slots,

@@ -218,7 +218,7 @@ def _guess(body: bytes, xml: bool) -> Charset:
 
 
 def is_utf8_in_python(body: bytes) -> bool:
-    """The twin of `quadloom.native.texts.is_utf8`, which decodes nothing."""
+    """The twin of `quadloom.documents.native.texts.is_utf8`, which decodes nothing."""
     try:
         body.decode("utf-8")
     except UnicodeDecodeError:
@@ -227,6 +227,6 @@ def is_utf8_in_python(body: bytes) -> bool:
 
 
 try:
-    from quadloom.native.texts import is_utf8 as _is_utf8
+    from quadloom.documents.native.texts import is_utf8 as _is_utf8
 except ImportError:  # it was not built: there is no compiler
     _is_utf8 = is_utf8_in_python

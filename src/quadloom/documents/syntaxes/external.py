@@ -1,7 +1,8 @@
 """What other programs state about a document: the body goes out to a service or a command, RDF or XML comes back.
 
 The extractor of a service does not ask it. Asking takes long and needs the network, so it is done outside of the
-workers (`quadloom.workers.services`): before any extractor runs, `transform` collects what is wanted and raises
+workers (`quadloom.crawling.workers.services`): before any extractor runs, `transform` collects what is wanted and
+raises
 `ServicesNeeded`; the page is transformed again when the answers are there, and the extractor writes them.
 """
 
@@ -12,16 +13,16 @@ from typing import get_args
 
 from lxml import etree
 
+from quadloom.documents.syntaxes.rdf.files import RdfKind
+from quadloom.documents.syntaxes.registry import Context, Extractor, Registry
+from quadloom.documents.syntaxes.terms import RDF
+from quadloom.documents.syntaxes.xml import generic as generic_xml
+from quadloom.documents.syntaxes.xml import stylesheet_folder as xslt_folder
+from quadloom.documents.syntaxes.xml import xslt
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.document import Document, Kind
 from quadloom.model.service import ServiceReply, ServiceRequest
 from quadloom.settings import ServiceSettings
-from quadloom.syntaxes.rdf.files import RdfKind
-from quadloom.syntaxes.registry import Context, Extractor, Registry
-from quadloom.syntaxes.terms import RDF
-from quadloom.syntaxes.xml import generic as generic_xml
-from quadloom.syntaxes.xml import stylesheet_folder as xslt_folder
-from quadloom.syntaxes.xml import xslt
 
 MAX_ANSWER_BYTES = 32 * 1024 * 1024
 SYNTAX = "external"
@@ -105,7 +106,7 @@ def write_reply(context: Context, reply: ServiceReply) -> None:
 
 
 def _write_json_ld(context: Context, body: bytes) -> None:
-    from quadloom.syntaxes import jsonld  # loaded only if a service answers in JSON-LD
+    from quadloom.documents.syntaxes import jsonld  # loaded only if a service answers in JSON-LD
 
     nquads = jsonld.extract(body, url=context.base, loader=context.loader)
     context.sink.pour(xslt.with_own_blank_nodes(nquads))

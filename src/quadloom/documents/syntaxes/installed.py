@@ -5,17 +5,17 @@
 
 from __future__ import annotations
 
-from quadloom.syntaxes import jsonld, microdata, microformats, rdf, rdfa
-from quadloom.syntaxes.feeds import json_feed
-from quadloom.syntaxes.feeds import sitemaps as sitemaps_rdf
-from quadloom.syntaxes.feeds import xml_feeds as feeds
-from quadloom.syntaxes.html import meta as html_meta
-from quadloom.syntaxes.html import page as html
-from quadloom.syntaxes.html import text as html_text
-from quadloom.syntaxes.registry import Extractor, Registry
-from quadloom.syntaxes.xml import generic as generic_xml
-from quadloom.syntaxes.xml import grddl, xslt
-from quadloom.syntaxes.xml import stylesheet_folder as xslt_folder
+from quadloom.documents.syntaxes import jsonld, microdata, microformats, rdf, rdfa
+from quadloom.documents.syntaxes.feeds import json_feed
+from quadloom.documents.syntaxes.feeds import sitemaps as sitemaps_rdf
+from quadloom.documents.syntaxes.feeds import xml_feeds as feeds
+from quadloom.documents.syntaxes.html import meta as html_meta
+from quadloom.documents.syntaxes.html import page as html
+from quadloom.documents.syntaxes.html import text as html_text
+from quadloom.documents.syntaxes.registry import Extractor, Registry
+from quadloom.documents.syntaxes.xml import generic as generic_xml
+from quadloom.documents.syntaxes.xml import grddl, xslt
+from quadloom.documents.syntaxes.xml import stylesheet_folder as xslt_folder
 
 _HTML = Extractor("html", html.read)
 _META = Extractor("meta", html_meta.read_meta)

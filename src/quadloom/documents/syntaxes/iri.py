@@ -13,12 +13,12 @@ from bisect import bisect
 from functools import lru_cache
 from ipaddress import IPv6Address
 
+from quadloom.documents.syntaxes.terms import iri as term_of
 from quadloom.model.url import MAX_LENGTH
 from quadloom.model.url import resolve as resolve_url
-from quadloom.syntaxes.terms import iri as term_of
 
 try:
-    from quadloom.native.records import join_all as _join_all
+    from quadloom.documents.native.records import join_all as _join_all
 except ImportError:  # it was not built: there is no compiler
     _join_all = None  # type: ignore[assignment]
 

@@ -2,23 +2,25 @@
 
 An entry point names an object with `kinds` (document kinds it reads) and `extract(context)`; `syntax` is optional and
 is the entry point's own name otherwise. A plug-in that cannot be loaded is a finding, and one that fails on a page
-costs that page this one syntax: `quadloom.phases.transform` runs each behind a boundary. docs/howto/plugins.md has an
-example.
-"""
+costs that page this one syntax: `quadloom.documents.transform` runs each behind a boundary. docs/howto/plugins.md has
+an example."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from typing import Protocol, get_args, runtime_checkable
 
 import msgspec
 
+from quadloom.documents.syntaxes.external import with_services
+from quadloom.documents.syntaxes.installed import SYNTAXES
+from quadloom.documents.syntaxes.registry import Context, Extractor, Registry
+from quadloom.errors import SettingsError
 from quadloom.model.document import Kind
 from quadloom.model.finding import Finding
 from quadloom.settings import Settings
-from quadloom.syntaxes.external import with_services
-from quadloom.syntaxes.registry import Context, Extractor, Registry
 
 GROUP = "quadloom.syntaxes"
 _KINDS: frozenset[str] = frozenset(get_args(Kind))
@@ -77,3 +79,27 @@ def _added(registry: Registry, name: str, plugin: object) -> Registry:
     syntax = getattr(plugin, "syntax", name)
     kinds = [kind for kind in get_args(Kind) if kind in set(plugin.kinds)]
     return registry.adding(Extractor(str(syntax), plugin.extract), kinds)
+
+
+def all_syntaxes(settings: Settings) -> AssembledSyntaxes:
+    """Every syntax of this installation: built-in ones, configured services and plug-ins. Called once per process."""
+    return assemble(SYNTAXES, settings)
+
+
+def check_syntaxes(settings: Settings) -> None:
+    """Raises `SettingsError` for a name in `transform.syntaxes` that no syntax of this installation has: at the start
+    of a command, since a page cannot show that a syntax was not read."""
+    chosen = settings.transform.syntaxes
+    if not set(chosen).difference(SYNTAXES.names):
+        return  # without a look at plug-ins, which are imported then
+    assembled = all_syntaxes(settings)
+    broken = {one.syntax for one in assembled.findings}  # reported in its own words, by the workers
+    known = assembled.registry.names
+    for name in chosen:
+        if name not in known and name not in broken:
+            near = get_close_matches(name.lower(), known, n=1)
+            meant = f"did you mean {near[0]}? " if near else ""
+            raise SettingsError(
+                f"transform.syntaxes: there is no syntax {name!r}",
+                hint=f"{meant}It takes {', '.join(known)}; empty = all",
+            )

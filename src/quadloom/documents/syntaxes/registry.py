@@ -1,7 +1,7 @@
 """Which extractors read which kind of document, and what they share while they do.
 
 An extractor is a function over one `Context`. It reads the tree that was parsed once for all, and writes to the sink,
-the links, the facts and the findings. A new syntax is one line in the table of `quadloom.syntaxes.installed`.
+the links, the facts and the findings. A new syntax is one line in the table of `quadloom.documents.syntaxes.installed`.
 
 `Positions` finds lines and columns for findings.
 """
@@ -17,18 +17,18 @@ import msgspec
 from lxml import etree
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from quadloom.documents.syntaxes.charset import charset_of, decode, utf8
+from quadloom.documents.syntaxes.html.elements import Elements, elements_of, nodes_named
+from quadloom.documents.syntaxes.html.tree import parse_html, tame
+from quadloom.documents.syntaxes.html.xhtml import as_xhtml
+from quadloom.documents.syntaxes.sink import Sink, sink_limits
+from quadloom.documents.syntaxes.sniffing import xml_root
+from quadloom.documents.syntaxes.xml.document_type import document_type, parse_xml
 from quadloom.model.document import Document, Kind
 from quadloom.model.finding import Finding, Severity
 from quadloom.model.link import Link
 from quadloom.model.service import ServiceAnswer
 from quadloom.settings import Settings
-from quadloom.syntaxes.charset import charset_of, decode, utf8
-from quadloom.syntaxes.html.elements import Elements, elements_of, nodes_named
-from quadloom.syntaxes.html.tree import parse_html, tame
-from quadloom.syntaxes.html.xhtml import as_xhtml
-from quadloom.syntaxes.sink import Sink, sink_limits
-from quadloom.syntaxes.sniffing import xml_root
-from quadloom.syntaxes.xml.document_type import document_type, parse_xml
 
 Loader = Callable[[str], bytes]
 """Returns the bytes at a URL (a JSON-LD context, a transformation) or raises `SyntaxInvalid`. Its maker limits time and

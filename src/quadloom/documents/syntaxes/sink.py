@@ -48,7 +48,8 @@ def sink_limits(limits: LimitSettings, document_bytes: int) -> SinkLimits:
 
 class StatementsInPython:
     """Statements up to a limit of their number and of their characters (`room`); each takes `each` more than its terms
-    have. If it takes more than `long_size`, `_takes` decides. The twin of `quadloom.native.terms.Statements`."""
+    have. If it takes more than `long_size`, `_takes` decides. The twin of
+    `quadloom.documents.native.terms.Statements`."""
 
     __slots__ = ("_each", "_limit", "_long_size", "_room", "_triples", "overflow")
 
@@ -93,13 +94,13 @@ class StatementsInPython:
 
 
 try:
-    from quadloom.native.terms import Statements
+    from quadloom.documents.native.terms import Statements
 except ImportError:  # it was not built: there is no compiler
     Statements = StatementsInPython  # type: ignore[misc, assignment]
 
 
 class Sink(Statements):
-    """Collects statements, each term in N-Triples syntax (see `quadloom.syntaxes.terms`).
+    """Collects statements, each term in N-Triples syntax (see `quadloom.documents.syntaxes.terms`).
 
     One sink serves all syntaxes of a page, so blank node labels never clash. The order is that of the document.
     Statements of a document's own named graphs (TriG, N-Quads, JSON-LD) keep their graph; see `pour`.

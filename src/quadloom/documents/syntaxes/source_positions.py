@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Literal, NamedTuple, Protocol
 
-from quadloom.syntaxes.sink import Sink
+from quadloom.documents.syntaxes.sink import Sink
 
 PlaceKind = Literal["type", "property", "value", "item"]
 

@@ -16,7 +16,7 @@ import pyoxigraph
 from quadloom.model.url import encoded
 
 try:
-    from quadloom.native import terms as _native
+    from quadloom.documents.native import terms as _native
 except ImportError:  # it was not built: there is no compiler
     _native = None  # type: ignore[assignment]
 

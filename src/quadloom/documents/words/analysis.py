@@ -41,9 +41,10 @@ from functools import lru_cache
 import msgspec
 import tantivy
 
-from quadloom.analysis.languages import candidates, language_of
-from quadloom.analysis.scripts import is_gram, normalised, splittable, splittable_utf8
-from quadloom.analysis.stems import COMPOUNDING, INDEXED, LETTERS, stemmer
+from quadloom.documents.words.languages import candidates, language_of
+from quadloom.documents.words.scripts import is_gram, normalised, splittable, splittable_utf8
+from quadloom.documents.words.stems import COMPOUNDING, INDEXED, LETTERS, stemmer
+from quadloom.model.text import AnalysedText
 
 FIELDS: dict[str, float] = {
     "title": 3.0, "headings": 2.0, "description": 1.5, "literals": 1.5, "links": 1.0, "images": 0.8, "body": 1.0,
@@ -65,21 +66,6 @@ _PARTICLES = (
     "하다 하는 하고 하기 하면 한다 합니다 했다 했습니다 이다 입니다 이며 이고 인 된 되는 됩니다 되다 할 한"
 )
 _KOREAN_PARTICLES = tuple(sorted(_PARTICLES.split(), key=len, reverse=True))
-
-
-class AnalysedText(msgspec.Struct, frozen=True):
-    """What an index adds for one page. `rewritten`: texts, in UTF-8, of fields that must be replaced before they are
-    split into words by `word_analyzer`; see `searched`. `stems` and `endings` are separated by blanks."""
-
-    language: str = ""
-    rewritten: dict[str, bytes] = {}
-    stems: str = ""
-    endings: str = ""
-
-    def searched(self, field: str, text: str) -> str:
-        """The text of a field as it is split into words: rewritten, or as it is."""
-        new = self.rewritten.get(field)
-        return text if new is None else new.decode()
 
 
 class QueryWord(msgspec.Struct, frozen=True):

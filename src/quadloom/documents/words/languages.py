@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 
-from quadloom.analysis.scripts import special_bytes
+from quadloom.documents.words.scripts import special_bytes
 
 SAMPLE = 1000  # characters; the beginning of a page is as good as its whole for this purpose
 _FOREIGN = 0.15  # share of characters of another script from which a text is not in Latin letters

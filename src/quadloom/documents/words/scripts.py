@@ -24,7 +24,7 @@ from functools import lru_cache
 from operator import add
 
 try:
-    from quadloom.native.texts import with_runs_rewritten as _native
+    from quadloom.documents.native.texts import with_runs_rewritten as _native
 except ImportError:  # it was not built: there is no compiler
     _native = None  # type: ignore[assignment]
 
@@ -106,7 +106,7 @@ def splittable_utf8(text: str) -> bytes | None:
 
 
 def splittable_in_python(text: str) -> str:
-    """The twin of `quadloom.native.texts.with_runs_rewritten`, which knows all rules."""
+    """The twin of `quadloom.documents.native.texts.with_runs_rewritten`, which knows all rules."""
     if _SOFT_HYPHEN in text:
         text = text.replace(_SOFT_HYPHEN, "")
     encoded = text.encode("utf-8", "replace")

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import tantivy
 
-from quadloom.analysis.scripts import normalised
+from quadloom.documents.words.scripts import normalised
 
 COMPOUNDING = frozenset(
     ("de", "nl", "sv", "da", "no", "nb", "nn", "fi", "hu")

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from quadloom.analysis.languages import short_words
-from quadloom.analysis.scripts import is_gram, readable
-from quadloom.analysis.words import tokens_of
+from quadloom.documents.words.analysis import tokens_of
+from quadloom.documents.words.languages import short_words
+from quadloom.documents.words.scripts import is_gram, readable
 
 _MOST = 3000
 # Letters, and the marks that belong to them: Python takes vowel signs of Indic scripts for the end of a word.

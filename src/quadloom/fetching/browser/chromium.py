@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 
 from playwright.async_api import Browser, BrowserContext, Error, Route, async_playwright
 
+from quadloom.documents.syntaxes.html.shell import why_shell
 from quadloom.fetching.browser.renderer import (
     RenderedDocument,
     RenderOrder,
@@ -29,7 +30,6 @@ from quadloom.fetching.browser.renderer import (
     ResourceWanted,
     find_browser,
 )
-from quadloom.fetching.browser.shell import why_shell
 from quadloom.fetching.transport import user_agent
 from quadloom.model import wire
 from quadloom.process import limits

@@ -31,7 +31,7 @@ from typing import Literal, NamedTuple
 
 import pycurl
 
-from quadloom.fetching.http.content_coding import BodyDecoder, coding_of
+from quadloom.documents.archives.content_coding import BodyDecoder, coding_of
 from quadloom.fetching.transport import FetchRequest, Headers, Refusal, refused_body, refused_headers
 from quadloom.settings import LimitSettings
 

@@ -1,10 +1,9 @@
 """Pages from files instead of the web: transformed, archived, settled and indexed as in a crawl.
 
-The write path is the crawl's own (`quadloom.ingest`), so an import can be killed and run again: what was settled is
-replayed, what was not is read again, and reading a page twice changes nothing. An import visits no site; links that the
-strategies choose and the scope allows are queued for the next crawl. A page whose transformation crashes, hangs or uses
-too much memory is quarantined as in a crawl, and the rest is imported.
-"""
+The write path is the crawl's own (`quadloom.crawling.ingest`), so an import can be killed and run again: what was
+settled is replayed, what was not is read again, and reading a page twice changes nothing. An import visits no site;
+links that the strategies choose and the scope allows are queued for the next crawl. A page whose transformation
+crashes, hangs or uses too much memory is quarantined as in a crawl, and the rest is imported."""
 
 from __future__ import annotations
 
@@ -14,20 +13,20 @@ from pathlib import Path
 
 import msgspec
 
-from quadloom.export.imported_pages import ImportedPage, read_files, suffix_of
-from quadloom.ingest.ingest import Ingest
-from quadloom.ingest.link_queries import without_links
+from quadloom.crawling.ingest.intake import Ingest
+from quadloom.crawling.ingest.link_queries import without_links
+from quadloom.maintenance.importing.imported_pages import ImportedPage, read_files, suffix_of
 from quadloom.maintenance.links import LinkRecorder
 from quadloom.model.event import EventKind
 from quadloom.model.finding import Finding
 from quadloom.model.outcome import Outcome, Settlement
+from quadloom.model.page_result import PageResult
 from quadloom.model.url import canonical, fingerprint, host_of
 from quadloom.model.visit import Visit
-from quadloom.phases.page_result import PageResult
 from quadloom.process.clock import unix_time
 from quadloom.settings import Settings
+from quadloom.stores.opened import Stores
 from quadloom.stores.protocols.catalog import Catalog
-from quadloom.stores.stores import Stores
 
 _MOST_FINDINGS = 100  # of one report
 

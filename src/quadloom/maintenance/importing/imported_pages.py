@@ -4,7 +4,7 @@ WARC records written by Quadloom give back the page exactly as it was fetched. T
 limits: a record larger than `limits.body_bytes` is cut, as a fetch would be. RDF dumps become one page per named graph
 whose name is a web address, with the graph as N-Triples for its body; the descriptions of pages in our own dumps
 (`urn:quadloom:pages`: times, titles, sources) are taken over. A dump may list its graphs in any order, so a scratch
-store on disk sorts it first, in a process that a hostile file may end (`quadloom.export.rdf_loader`).
+store on disk sorts it first, in a process that a hostile file may end (`quadloom.maintenance.importing.rdf_loader`).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ import msgspec
 import pyoxigraph as ox
 from fastwarc.warc import ArchiveIterator
 
+from quadloom.documents.archives.content_coding import BodyDecoder, coding_of
+from quadloom.documents.archives.warc_records import WarcBlock, warc_blocks
+from quadloom.documents.descriptions import PAGES
 from quadloom.errors import ArchiveDamaged, QuadloomError, UsageError
-from quadloom.export import rdf_loader
-from quadloom.export.warc_records import WarcBlock, warc_blocks
-from quadloom.fetching.http.content_coding import BodyDecoder, coding_of
+from quadloom.maintenance.importing import rdf_loader
 from quadloom.model.finding import Finding
 from quadloom.model.page import Page
 from quadloom.model.url import resolve
-from quadloom.phases.descriptions import PAGES
 from quadloom.settings import LimitSettings
 from quadloom.stores.archive import warc_record
 

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from quadloom.maintenance.archive_order import all_pages
-from quadloom.maintenance.bulk import BulkJob, Runner, in_processes
+from quadloom.maintenance.jobs import warehouse_job
 from quadloom.maintenance.lake.place import (
     TABLES,
     LakeFile,
@@ -50,9 +50,10 @@ from quadloom.maintenance.lake.tables import (
     version_of,
 )
 from quadloom.model.wire import decode, encode
-from quadloom.ranking.link_matrix import LinkMatrix
+from quadloom.planning.ranking.link_matrix import LinkMatrix
+from quadloom.process.bulk_tasks import Runner, in_processes
+from quadloom.stores.opened import Stores
 from quadloom.stores.shards import shard_of
-from quadloom.stores.stores import Stores
 
 FILE_ROWS = 8_000_000  # about 300 MB of quads; a larger file takes longer to write again when a page of it changes
 _GROUP = 200_000  # rows of a row group
@@ -103,9 +104,8 @@ def sync(
     place = place_of(stores.path, stores.settings, target)
     layout = create_layout(place, parts or _default_parts(stores))
     counts = _write_plans(stores, place, layout.parts)
-    job = BulkJob(
-        "lake", str(stores.path.absolute()), stores.settings, encode(_Argument(target, str(stores.places.links)))
-    )
+    argument = _Argument(target, str(stores.places.links))
+    job = warehouse_job("lake", stores.path, stores.settings, encode(argument))
     report = LakeReport(place=target or stores.settings.stores.lake or str(stores.path / "lake"), parts=layout.parts)
     done = 0
     for result in (runner or in_processes(1))(job, [f"{part:03d}" for part in range(layout.parts)]):

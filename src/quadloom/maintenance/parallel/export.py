@@ -14,12 +14,13 @@ from typing import BinaryIO, Literal, TypeVar
 import msgspec
 import zstandard
 
-from quadloom.export.selection import PageGraph, PageRecords, Selection, StoredPages
-from quadloom.maintenance.bulk import BulkJob, Runner
+from quadloom.asking.export.selection import PageGraph, PageRecords, Selection, StoredPages
+from quadloom.maintenance.jobs import warehouse_job
 from quadloom.maintenance.parallel.ranges import range_of, range_tasks
 from quadloom.maintenance.parallel.results import TaskFolder
 from quadloom.model.wire import decode, encode
-from quadloom.stores.stores import Stores
+from quadloom.process.bulk_tasks import Runner
+from quadloom.stores.opened import Stores
 
 _LENGTH = 4  # bytes before each page
 T = TypeVar("T")
@@ -48,7 +49,7 @@ class ParallelPages:
 
     def _pages(self, argument: _Argument, kind: type[T]) -> Iterator[T]:
         stores = self._stores
-        job = BulkJob("export", str(stores.path.absolute()), stores.settings, encode(argument))
+        job = warehouse_job("export", stores.path, stores.settings, encode(argument))
         results = TaskFolder(self._folder, job, range_tasks(stores.catalog), resume=self._resume)
         done: set[str] = set()
         running = results.run(self._runner)

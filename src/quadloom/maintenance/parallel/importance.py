@@ -1,10 +1,10 @@
 """Importance and usefulness of all pages in tasks: each does one part of one pass over the link matrix.
 
-The matrix is on disk, cut into slices by target (`quadloom.ranking.link_slices`). The task of a slice sums what its
-pages receive over their in-links, and what they collect over their out-links, from the values of all pages, which are a
-file as well. The process that runs the job puts the sums together, writes the next values and begins the next pass,
-until the fixpoint is reached: the one that a single process finds, to the same tolerance. A job that was interrupted is
-resumed with the values of its last complete pass.
+The matrix is on disk, cut into slices by target (`quadloom.planning.ranking.link_slices`). The task of a slice sums
+what its pages receive over their in-links, and what they collect over their out-links, from the values of all pages,
+which are a file as well. The process that runs the job puts the sums together, writes the next values and begins the
+next pass, until the fixpoint is reached: the one that a single process finds, to the same tolerance. A job that was
+interrupted is resumed with the values of its last complete pass.
 
     <links>/importance.tasks/job        which matrix this is, and the number of complete passes
     <links>/importance.tasks/state.npz  importance and usefulness after them
@@ -22,18 +22,19 @@ import numpy as np
 import numpy.typing as npt
 
 from quadloom.errors import UsageError
-from quadloom.maintenance.bulk import BulkJob, Runner
+from quadloom.maintenance.jobs import warehouse_job
 from quadloom.model.wire import decode, encode
+from quadloom.planning.ranking.importance import ImportanceIteration
+from quadloom.planning.ranking.link_kernels import Degrees, Finish
+from quadloom.planning.ranking.link_matrix import LinkMatrix
+from quadloom.planning.ranking.link_slices import FileSlices, slice_width
+from quadloom.planning.ranking.page_ranks import Mask, Vector
+from quadloom.planning.ranking.sweeps import Block, Csr, Kind, finish
+from quadloom.planning.ranking.usefulness import RankingRules, RankVectors, UsefulnessIteration
+from quadloom.process.bulk_tasks import Runner
 from quadloom.process.durable import make_folder, replacing, write_file
-from quadloom.ranking.importance import ImportanceIteration
-from quadloom.ranking.link_kernels import Degrees, Finish
-from quadloom.ranking.link_matrix import LinkMatrix
-from quadloom.ranking.link_slices import FileSlices, slice_width
-from quadloom.ranking.page_ranks import Mask, Vector
-from quadloom.ranking.sweeps import Block, Csr, Kind, finish
-from quadloom.ranking.usefulness import RankingRules, RankVectors, UsefulnessIteration
 from quadloom.settings import Settings
-from quadloom.stores.stores import Stores
+from quadloom.stores.opened import Stores
 
 _FOLDER = "importance.tasks"
 _LINKS = 1 << 20  # unpacked at once
@@ -57,8 +58,8 @@ class _Begun(msgspec.Struct, frozen=True):
 
 
 class ParallelRanking:
-    """A `quadloom.ranking.ranker.Solver` that has the passes done by a runner. `progress` gets the number of complete
-    passes and the estimated error."""
+    """A `quadloom.planning.ranking.ranker.Solver` that has the passes done by a runner. `progress` gets the number of
+    complete passes and the estimated error."""
 
     def __init__(
         self,
@@ -114,7 +115,7 @@ class ParallelRanking:
         with replacing(self._folder / "values.npy") as stream:
             np.save(stream, np.stack([forward.values, backward.worth]))
         argument = _Argument(str(self._directory.absolute()), matrix.manifest.generation, width, number)
-        job = BulkJob("importance", str(self._path.absolute()), self._settings, encode(argument))
+        job = warehouse_job("importance", self._path, self._settings, encode(argument))
         pages = matrix.manifest.pages
         tasks = [f"part-{part:05d}" for part in range(-(-pages // width))]
         for result in self._runner(job, tasks):

@@ -15,27 +15,28 @@ from pathlib import Path
 import zstandard
 from xxhash import xxh3_128_digest
 
-from quadloom.asking.statistics import Statistics
-from quadloom.ingest.failpoints import Failpoints
-from quadloom.ingest.index.indexer import IndexAcks, Indexer, IndexJob, LinksFound
-from quadloom.ingest.index.jobs import IndexJobs
-from quadloom.ingest.index.reindex import page_request, reindex_job
-from quadloom.ingest.link_queries import UserQueryRunner
+from quadloom.crawling.ingest.index.indexer import IndexAcks, Indexer, IndexJob, LinksFound
+from quadloom.crawling.ingest.index.jobs import IndexJobs
+from quadloom.crawling.ingest.index.reindex import page_request, reindex_job
+from quadloom.crawling.ingest.link_queries import UserQueryRunner
 from quadloom.maintenance.archive_order import ArchivedPage, FilePlan, all_pages, pages_apart, pages_in_file
-from quadloom.maintenance.bulk import BulkJob, Runner
+from quadloom.maintenance.jobs import warehouse_job
 from quadloom.maintenance.parallel.results import TaskFolder
 from quadloom.maintenance.parallel.text_spool import GROUPS, TextSpool, discard_spool, fill_indexes
 from quadloom.maintenance.rebuild import RebuiltFile, is_indexed, large_commits, stored_job
 from quadloom.maintenance.reprocessing import ReprocessedPage, reprocessed
 from quadloom.model.link import Discovery
+from quadloom.model.version import __version__
 from quadloom.model.wire import decode, encode
+from quadloom.process.bulk_tasks import Runner
+from quadloom.process.failpoints import Failpoints
 from quadloom.settings import Settings
 from quadloom.stores.backends import open_text, refilled_quads, shared_text
+from quadloom.stores.opened import Stores
 from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.protocols.text import TextWriter
-from quadloom.stores.stores import Stores
-from quadloom.version import __version__
+from quadloom.stores.statistics import Statistics
 
 FOLDER = "rebuild.tasks"
 _TEXT = "text-of-group-"
@@ -63,7 +64,7 @@ class ParallelRebuild:
         self._files = sorted(self._plan.expected)
         # A resumed job must be about the same pages, with the same links, by the same version.
         chosen = encode((sorted(self._plan.expected.items()), settings.crawl.strategies, __version__))
-        job = BulkJob("rebuild", str(stores.path.absolute()), settings, xxh3_128_digest(chosen))
+        job = warehouse_job("rebuild", stores.path, settings, xxh3_128_digest(chosen))
         self._results = TaskFolder(stores.path / FOLDER, job, self._files, resume=resume)
         self.statistics = Statistics()
 

@@ -14,8 +14,8 @@ from urllib.parse import quote
 import msgspec
 
 from quadloom.errors import UsageError
-from quadloom.maintenance.bulk import BulkJob, Runner, TaskResult
 from quadloom.model.wire import decode, encode
+from quadloom.process.bulk_tasks import BulkJob, Runner, TaskResult
 from quadloom.process.durable import make_folder, write_file
 
 _JOB = "job"

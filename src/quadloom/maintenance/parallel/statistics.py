@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from quadloom.asking.statistics import STATISTICS, Statistics, ended
-from quadloom.export.selection import Selection, StoredPages
-from quadloom.maintenance.bulk import BulkJob, Runner
+from quadloom.asking.export.selection import Selection, StoredPages
+from quadloom.maintenance.jobs import warehouse_job
 from quadloom.maintenance.parallel.ranges import range_of, range_tasks
 from quadloom.maintenance.parallel.results import TaskFolder
-from quadloom.stores.stores import Stores
+from quadloom.process.bulk_tasks import Runner
+from quadloom.stores.opened import Stores
+from quadloom.stores.statistics import STATISTICS, Statistics, ended
 
 FOLDER = "statistics.tasks"
 
@@ -23,7 +24,7 @@ def recount(
 ) -> Statistics:
     """Count again and save the counts. Nothing else may write to the warehouse meanwhile. `progress` gets the number of
     ranges that are done, and that of all."""
-    job = BulkJob("statistics", str(stores.path.absolute()), stores.settings)
+    job = warehouse_job("statistics", stores.path, stores.settings)
     results = TaskFolder(stores.path / FOLDER, job, range_tasks(stores.catalog), resume=resume)
     counted = Statistics()
     for number, task in enumerate(results.run(runner), 1):

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import quote
 
+from quadloom.model.text import TextDocument
 from quadloom.model.url import host_of
 from quadloom.model.wire import decode, encode
 from quadloom.process.durable import make_folder, sync, sync_tree
-from quadloom.stores.protocols.text import TextDocument
 from quadloom.stores.shards import SHARDS, shard_of
-from quadloom.stores.text.sharded import ShardedText
+from quadloom.stores.tantivy.sharded import ShardedText
 
 GROUPS = 16  # of shards: so many processes can fill indexes at once
 _FOLDER = "rebuild.spool"

@@ -17,8 +17,8 @@ import msgspec
 import numpy as np
 import scipy  # its parts load on first use: half a second that most commands need not wait
 
-from quadloom.scheduling.objectives import Policy, freshness, rate_at_price, xyleme_cost
-from quadloom.scheduling.page_row import ExpectedFreshness as ExpectedFreshness
+from quadloom.planning.policy.objectives import Policy, freshness, rate_at_price, xyleme_cost
+from quadloom.planning.policy.page_row import ExpectedFreshness as ExpectedFreshness
 
 _CELL = 0.5
 _LEAST, _MOST = 1e-12, 1e12  # weights and rates are clipped to this range

@@ -9,10 +9,10 @@ from quadloom.model.outcome import READ_OUTCOMES, Outcome, PageRow
 from quadloom.model.timestamps import readable_time
 from quadloom.model.url import site_of
 from quadloom.model.wire import decode
-from quadloom.scheduling.change_rate import ChangeRate
-from quadloom.scheduling.objectives import ideal_period
-from quadloom.scheduling.page_row import PageSchedule, PageScheduleRow
-from quadloom.scheduling.planner import Planner
+from quadloom.planning.policy.change_rate import ChangeRate
+from quadloom.planning.policy.objectives import ideal_period
+from quadloom.planning.policy.page_row import PageSchedule, PageScheduleRow
+from quadloom.planning.policy.planner import Planner
 
 
 class ScheduleFact(NamedTuple):

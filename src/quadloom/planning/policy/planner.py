@@ -20,12 +20,12 @@ from collections.abc import Sequence
 import msgspec
 
 from quadloom.model.outcome import READ_OUTCOMES, Outcome
-from quadloom.scheduling.change_rate import ChangeRate, Estimate, Prior, SitePrior, estimates_of
-from quadloom.scheduling.demand import Demand, ExpectedFreshness, Place, Price, place
-from quadloom.scheduling.objectives import Policy, ideal_period
-from quadloom.scheduling.page_row import PageSchedule as PageSchedule
-from quadloom.scheduling.rhythms import StatedEstimate, StatedRhythms, Sums
-from quadloom.scheduling.trust import Trust, announced_age
+from quadloom.planning.policy.change_rate import ChangeRate, Estimate, Prior, SitePrior, estimates_of
+from quadloom.planning.policy.demand import Demand, ExpectedFreshness, Place, Price, place
+from quadloom.planning.policy.objectives import Policy, ideal_period
+from quadloom.planning.policy.page_row import PageSchedule as PageSchedule
+from quadloom.planning.policy.rhythms import StatedEstimate, StatedRhythms, Sums
+from quadloom.planning.policy.trust import Trust, announced_age
 from quadloom.settings import FreshnessSettings, length_of
 
 _PRICE_EVERY = 256  # settlements between two prices, fewer while the number of pages grows

@@ -16,7 +16,7 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from quadloom.scheduling.change_rate import Estimate, Prior, SitePrior
+from quadloom.planning.policy.change_rate import Estimate, Prior, SitePrior
 
 _IMAGINED = 4.0  # pages with a variance of 1 in x and no slope: one page or two prove nothing
 _LEAST_HONESTY = 0.1

@@ -41,9 +41,9 @@ import numpy.typing as npt
 import scipy  # its parts load on first use: half a second that most commands need not wait
 
 from quadloom.errors import InputError
-from quadloom.ranking.link_kernels import Values
-from quadloom.ranking.link_slices import LinkSlices
-from quadloom.ranking.sweeps import Kind, Sweeps, sweeps_of
+from quadloom.planning.ranking.link_kernels import Values
+from quadloom.planning.ranking.link_slices import LinkSlices
+from quadloom.planning.ranking.sweeps import Kind, Sweeps, sweeps_of
 
 Dangling = Literal["normalize", "personalize"]
 Engine = Literal["auto", "numba", "scipy"]

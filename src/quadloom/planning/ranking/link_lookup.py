@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from quadloom.ranking.link_matrix import KINDS, RECORD, RESET, UNCOUNTED, Records
+from quadloom.planning.ranking.link_matrix import KINDS, RECORD, RESET, UNCOUNTED, Records
 
 _AT_ONCE = 500_000
 _SKIPPED = [code for code, kind in enumerate(KINDS) if kind in UNCOUNTED]

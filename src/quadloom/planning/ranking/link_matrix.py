@@ -32,10 +32,10 @@ import scipy  # its parts load on first use: half a second that most commands ne
 
 from quadloom.errors import StoreError
 from quadloom.model.link import LinkKind
+from quadloom.planning.ranking.link_exchange import SEGMENTS, LinkExchange, Segment, in_order_of_writing
+from quadloom.planning.ranking.link_slices import FileSlices, row_chunks, slice_width, write_slices
+from quadloom.planning.ranking.page_ranks import SortedPages
 from quadloom.process.durable import make_folder, sync, sync_tree, write_file
-from quadloom.ranking.link_exchange import SEGMENTS, LinkExchange, Segment, in_order_of_writing
-from quadloom.ranking.link_slices import FileSlices, row_chunks, slice_width, write_slices
-from quadloom.ranking.page_ranks import SortedPages
 
 RECORD = np.dtype([("source", "<i8"), ("target", "<i8"), ("kind", "u1")])
 Records = npt.NDArray[np.void]

@@ -21,7 +21,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from quadloom.ranking.link_kernels import kernels
+from quadloom.planning.ranking.link_kernels import kernels
 
 Ids = npt.NDArray[np.uint32]
 

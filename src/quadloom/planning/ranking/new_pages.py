@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from quadloom.ranking.page_ranks import Fingerprints
+from quadloom.planning.ranking.page_ranks import Fingerprints
 
 _SMALL = 4096
 Ids = npt.NDArray[np.int64]

@@ -30,16 +30,16 @@ import numpy as np
 from quadloom.errors import ChildFailed
 from quadloom.model.subscription import Subscription
 from quadloom.model.url import fingerprint
+from quadloom.planning.ranking import page_ranks
+from quadloom.planning.ranking.link_exchange import LinkExchange
+from quadloom.planning.ranking.link_matrix import LinkMatrix, packed_records
+from quadloom.planning.ranking.new_pages import Ids, NewPages
+from quadloom.planning.ranking.opic import Opic
+from quadloom.planning.ranking.page_ranks import Fingerprints, PageRank, PageRanks
+from quadloom.planning.ranking.ranking_job import RankingOrder, RankingResult, packed
+from quadloom.planning.ranking.ranking_process import RankingProcess, RankingRunner
 from quadloom.process.clock import unix_time
 from quadloom.process.threads import start
-from quadloom.ranking import page_ranks
-from quadloom.ranking.link_exchange import LinkExchange
-from quadloom.ranking.link_matrix import LinkMatrix, packed_records
-from quadloom.ranking.new_pages import Ids, NewPages
-from quadloom.ranking.opic import Opic
-from quadloom.ranking.page_ranks import Fingerprints, PageRank, PageRanks
-from quadloom.ranking.ranking_job import RankingOrder, RankingResult, packed
-from quadloom.ranking.ranking_process import RankingProcess, RankingRunner
 from quadloom.settings import FreshnessSettings, length_of
 
 _FLUSH_SECONDS = 5.0  # after which other processes, such as the web site, see the links of a page

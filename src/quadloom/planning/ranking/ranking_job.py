@@ -23,11 +23,10 @@ import numpy.typing as npt
 
 from quadloom.errors import StoreError
 from quadloom.model.subscription import personalization
-from quadloom.process.durable import replacing
-from quadloom.ranking.link_exchange import LinkExchange
-from quadloom.ranking.link_matrix import LinkMatrix
-from quadloom.ranking.link_slices import FileSlices
-from quadloom.ranking.page_ranks import (
+from quadloom.planning.ranking.link_exchange import LinkExchange
+from quadloom.planning.ranking.link_matrix import LinkMatrix
+from quadloom.planning.ranking.link_slices import FileSlices
+from quadloom.planning.ranking.page_ranks import (
     Fingerprints,
     Mask,
     PageRanks,
@@ -37,9 +36,10 @@ from quadloom.ranking.page_ranks import (
     Vector,
     add_moved,
 )
-from quadloom.ranking.segment_compaction import compact_segments
-from quadloom.ranking.sweeps import Csr
-from quadloom.ranking.usefulness import RankingRules, RankVectors, promoted, rank, weights
+from quadloom.planning.ranking.segment_compaction import compact_segments
+from quadloom.planning.ranking.sweeps import Csr
+from quadloom.planning.ranking.usefulness import RankingRules, RankVectors, promoted, rank, weights
+from quadloom.process.durable import replacing
 from quadloom.settings import FreshnessSettings
 
 _VECTORS = "vectors.npy"

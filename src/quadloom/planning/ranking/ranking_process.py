@@ -15,9 +15,9 @@ from typing import Protocol
 import msgspec
 
 from quadloom.errors import ChildFailed, QuadloomError
+from quadloom.planning.ranking.ranking_job import RankingOrder, RankingResult, Solver, run_ranking
+from quadloom.planning.ranking.usefulness import rank
 from quadloom.process.channel import Channel, ChannelClosed, ChildProcess, run, start
-from quadloom.ranking.ranking_job import RankingOrder, RankingResult, Solver, run_ranking
-from quadloom.ranking.usefulness import rank
 
 _NICE = 10  # nobody waits for a ranking; fetching and settling go first
 _ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # nothing here needs the threads they start

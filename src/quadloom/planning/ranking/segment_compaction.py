@@ -23,8 +23,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from quadloom.planning.ranking.link_matrix import RECORD, RESET, LinkMatrix, Records
 from quadloom.process.durable import sync
-from quadloom.ranking.link_matrix import RECORD, RESET, LinkMatrix, Records
 
 _RUN_BYTES = 128 << 20  # replaced at once
 _FACTOR = 2.0  # of the bytes of all live links

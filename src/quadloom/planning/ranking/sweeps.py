@@ -20,8 +20,8 @@ import numpy.typing as npt
 import scipy  # its parts load on first use: half a second that most commands need not wait
 
 from quadloom.errors import InputError, UsageError
-from quadloom.ranking.link_kernels import Degrees, Finish, Kernels, Values, kernels
-from quadloom.ranking.link_slices import LinkSlice, LinkSlices, MemorySlices, row_chunks, slice_width
+from quadloom.planning.ranking.link_kernels import Degrees, Finish, Kernels, Values, kernels
+from quadloom.planning.ranking.link_slices import LinkSlice, LinkSlices, MemorySlices, row_chunks, slice_width
 
 Vector = npt.NDArray[np.float64]
 Csr: TypeAlias = "scipy.sparse.csr_matrix | scipy.sparse.csr_array"

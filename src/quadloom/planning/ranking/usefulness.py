@@ -22,9 +22,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from quadloom.ranking.importance import Dangling, ImportanceIteration, Personalization
-from quadloom.ranking.link_slices import LinkSlices
-from quadloom.ranking.sweeps import Csr, Sweeps, sweeps_of
+from quadloom.planning.ranking.importance import Dangling, ImportanceIteration, Personalization
+from quadloom.planning.ranking.link_slices import LinkSlices
+from quadloom.planning.ranking.sweeps import Csr, Sweeps, sweeps_of
 
 Variant = Literal["mean", "many"]
 Vector = npt.NDArray[np.float64]

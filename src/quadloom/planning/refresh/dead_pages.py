@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from quadloom.refresh.state import DeadVisits, gone_for, remember
-from quadloom.scheduling.planner import PageSchedule, Planner
+from quadloom.planning.policy.planner import PageSchedule, Planner
+from quadloom.planning.refresh.state import DeadVisits, gone_for, remember
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import ScheduledPage
 

@@ -20,7 +20,7 @@ import math
 from collections.abc import Callable
 
 from quadloom.model.outcome import Outcome, Settlement
-from quadloom.scheduling.shares import BandwidthShares, ClassUse, ReadCounts
+from quadloom.planning.policy.shares import BandwidthShares, ClassUse, ReadCounts
 from quadloom.stores.protocols.frontier import Quota, VisitClass
 
 _TICK = 0.05  # seconds

@@ -16,7 +16,7 @@ from quadloom.model.lru import LruCache
 from quadloom.model.outcome import Outcome, Settlement
 from quadloom.model.url import site_of
 from quadloom.model.visit import Visit
-from quadloom.scheduling.suspects import DATA_KINDS, SuspectModel, knows_suffix
+from quadloom.planning.policy.suspects import DATA_KINDS, SuspectModel, knows_suffix
 from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog
 

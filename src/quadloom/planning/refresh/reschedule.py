@@ -19,11 +19,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from quadloom.model.outcome import PageRow
-from quadloom.ranking.page_ranks import Fingerprints, PageRank
-from quadloom.ranking.ranker import PageRanker
-from quadloom.refresh.scheduler import RefreshScheduler, RescheduledPage
-from quadloom.scheduling.scope import Scope
-from quadloom.scheduling.suspects import DATA_KINDS
+from quadloom.planning.policy.suspects import DATA_KINDS
+from quadloom.planning.ranking.page_ranks import Fingerprints, PageRank
+from quadloom.planning.ranking.ranker import PageRanker
+from quadloom.planning.refresh.scheduler import RefreshScheduler, RescheduledPage
+from quadloom.planning.scope import Scope
 from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import FIRST_PLACE, Frontier, Place, ScheduledPage

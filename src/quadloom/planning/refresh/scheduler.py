@@ -19,25 +19,25 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from quadloom.ingest.hooks import SettleBatch
 from quadloom.model.outcome import READ_OUTCOMES, Outcome, PageRow, Settlement
 from quadloom.model.url import Url, site_of
 from quadloom.model.wire import Value, decode, encode
-from quadloom.ranking.page_ranks import PageRank
-from quadloom.ranking.ranker import PageRanker
-from quadloom.refresh.dead_pages import DeadPages, PageAddress
-from quadloom.refresh.pacing import BandwidthPacer
-from quadloom.refresh.predictor import DataPredictor
-from quadloom.refresh.shares_change import SharesChange
-from quadloom.refresh.state import Schedule, load, remember, save
-from quadloom.scheduling.page_row import PageScheduleRow
-from quadloom.scheduling.planner import Decision, PageSchedule, VisitObservation
-from quadloom.scheduling.shares import BandwidthShares
-from quadloom.scheduling.suspects import DATA_KINDS
+from quadloom.planning.policy.page_row import PageScheduleRow
+from quadloom.planning.policy.planner import Decision, PageSchedule, VisitObservation
+from quadloom.planning.policy.shares import BandwidthShares
+from quadloom.planning.policy.suspects import DATA_KINDS
+from quadloom.planning.ranking.page_ranks import PageRank
+from quadloom.planning.ranking.ranker import PageRanker
+from quadloom.planning.refresh.dead_pages import DeadPages, PageAddress
+from quadloom.planning.refresh.pacing import BandwidthPacer
+from quadloom.planning.refresh.predictor import DataPredictor
+from quadloom.planning.refresh.shares_change import SharesChange
+from quadloom.planning.refresh.state import Schedule, load, remember, save
 from quadloom.settings import Settings
 from quadloom.stores.frontier.policy import distinct
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import Frontier, ScheduledPage, ScopeRules
+from quadloom.stores.protocols.settlement import SettleBatch
 
 _CHECKPOINT_SECONDS = 300.0
 _ALSO_CONSIDERED = 64  # because some of the pages due next were read too recently to be read again

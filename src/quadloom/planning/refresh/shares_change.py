@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from quadloom.errors import UsageError
-from quadloom.scheduling.objectives import Policy
+from quadloom.planning.policy.objectives import Policy
 from quadloom.settings.fields import MOST_WEIGHT
 
 

@@ -13,11 +13,11 @@ import msgspec
 
 from quadloom.model.url import site_of
 from quadloom.model.wire import decode
-from quadloom.refresh.predictor import read_suspects
-from quadloom.scheduling.page_row import PageScheduleRow
-from quadloom.scheduling.planner import PageSchedule, Planner, PlannerState
-from quadloom.scheduling.shares import BandwidthShares
-from quadloom.scheduling.suspects import SuspectModel
+from quadloom.planning.policy.page_row import PageScheduleRow
+from quadloom.planning.policy.planner import PageSchedule, Planner, PlannerState
+from quadloom.planning.policy.shares import BandwidthShares
+from quadloom.planning.policy.suspects import SuspectModel
+from quadloom.planning.refresh.predictor import read_suspects
 from quadloom.settings import Settings
 from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog

@@ -27,7 +27,7 @@ import msgspec
 from quadloom.errors import SettingsError, StoreError, StoreUnavailable
 from quadloom.model.outcome import ArchiveRef
 from quadloom.settings import Settings
-from quadloom.stores.plain_http import check_plain_http
+from quadloom.settings.plain_http import check_plain_http
 
 if TYPE_CHECKING:
     from obstore.store import S3Config

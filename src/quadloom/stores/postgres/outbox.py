@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from quadloom.model.notice import Notice
+from quadloom.model.event import Notice
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.wire import decode, encode
 from quadloom.stores.postgres.arrays import column, columns

@@ -1,6 +1,6 @@
 """The text index on PostgreSQL's full text: words to pages for a warehouse of many machines, up to some million pages.
 
-Words are those of `quadloom.analysis`, as in the embedded index, whatever the server's locale is; only counting,
+Words are those of `quadloom.documents.words`, as in the embedded index, whatever the server's locale is; only counting,
 matching and ranking are done by the server (`text_search`). A `tsvector` has four weights for all fields, so
 `title:word` is a condition on a weight, and `headings:word` also finds a word of the description. Phrases need
 positions, of which a vector holds 16,383; later words are still found one by one. Stems and endings have no positions
@@ -16,8 +16,9 @@ import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from quadloom.analysis.scripts import readable
-from quadloom.analysis.words import LONGEST, SCHEMA, AnalysedText, analyse_fields, query_tokens, word_analyzer
+from quadloom.documents.words.analysis import LONGEST, SCHEMA, analyse_fields, query_tokens, word_analyzer
+from quadloom.documents.words.scripts import readable
+from quadloom.model.text import AnalysedText, TextDocument
 from quadloom.stores.postgres.arrays import columns
 from quadloom.stores.postgres.database import PostgresDatabase, plain
 from quadloom.stores.postgres.text_search import (
@@ -30,11 +31,11 @@ from quadloom.stores.postgres.text_search import (
     PostgresVocabulary,
     SqlCondition,
 )
-from quadloom.stores.protocols.text import Highlights, Hit, SearchAnswer, SearchRequest, TextDocument
-from quadloom.stores.search import text_query
-from quadloom.stores.search.query_plan import plan_search
-from quadloom.stores.search.snippets import highlights_of, snippet
-from quadloom.stores.search.synonyms import NO_SYNONYMS, Synonyms
+from quadloom.stores.protocols.text import Highlights, Hit, SearchAnswer, SearchRequest
+from quadloom.stores.text_queries import text_query
+from quadloom.stores.text_queries.query_plan import plan_search
+from quadloom.stores.text_queries.snippets import highlights_of, snippet
+from quadloom.stores.text_queries.synonyms import NO_SYNONYMS, Synonyms
 from quadloom.stores.transactions import retry_when_unavailable
 
 EXCERPT = 3000

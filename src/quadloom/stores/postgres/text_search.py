@@ -1,4 +1,4 @@
-"""Plans of `quadloom.stores.search.query_plan` as queries of PostgreSQL's full text.
+"""Plans of `quadloom.stores.text_queries.query_plan` as queries of PostgreSQL's full text.
 
 The same pages match as in the embedded index. The score differs: `ts_rank` knows the fields' weights and how often a
 word occurs, but not how rare it is, and its four weights stand for all ways to match (`_RANKS`). The words of the index
@@ -17,8 +17,8 @@ import msgspec
 
 from quadloom.stores.postgres.database import PostgresDatabase, plain
 from quadloom.stores.protocols.text import ScorePart, SearchRequest
-from quadloom.stores.search.query_plan import FEW, Plan, SearchPlan, Way, WayField, Wish
-from quadloom.stores.search.text_query import Clause, ParsedText, site_names
+from quadloom.stores.text_queries.query_plan import FEW, Plan, SearchPlan, Way, WayField, Wish
+from quadloom.stores.text_queries.text_query import Clause, ParsedText, site_names
 
 MAX_HITS = 10_000
 TIER = 200.0
@@ -50,7 +50,7 @@ _COLUMNS = "id, title, excerpt, types, site, language, kind, fetched_at"
 
 
 class PostgresVocabulary:
-    """See `quadloom.stores.search.query_plan.IndexVocabulary`."""
+    """See `quadloom.stores.text_queries.query_plan.IndexVocabulary`."""
 
     def __init__(self, database: PostgresDatabase, clock: Callable[[], float] = time.monotonic) -> None:
         self._database = database
@@ -124,7 +124,7 @@ class PostgresHit(NamedTuple):
 
 
 class PostgresHits(msgspec.Struct, frozen=True):
-    """See `quadloom.stores.search.query_plan.StepHits`."""
+    """See `quadloom.stores.text_queries.query_plan.StepHits`."""
 
     count: int
     rows: list[PostgresHit]

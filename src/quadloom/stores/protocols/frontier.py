@@ -178,7 +178,7 @@ class Quota:
 
 
 class ScopeRules(Protocol):
-    """Decides whether a URL may be visited; see `quadloom.scheduling.scope.Scope`."""
+    """Decides whether a URL may be visited; see `quadloom.planning.scope.Scope`."""
 
     def verdict(self, href: str, host: str, depth: int) -> str | None:
         """None = may be visited; otherwise the rule that refuses it, in words."""

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import msgspec
 
-from quadloom.model.notice import Notice
+from quadloom.model.event import Notice
 from quadloom.model.outcome import ArchiveRef
 
 NOBODY: Mapping[str, int] = MappingProxyType({})

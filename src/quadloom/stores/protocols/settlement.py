@@ -11,13 +11,12 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from quadloom.fetching.fetcher import RobotsUpdate
 from quadloom.model.document import PageFacts
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import HostPace, PageRow, Settlement
-from quadloom.model.page import Failure, Page
+from quadloom.model.page import Failure, Page, RobotsUpdate
+from quadloom.model.page_result import PageResult
 from quadloom.model.visit import Visit
-from quadloom.phases.page_result import PageResult
 from quadloom.stores.protocols.archive import ArchiveRecord
 
 VisitStep = Literal[

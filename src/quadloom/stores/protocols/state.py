@@ -34,7 +34,7 @@ class WorkerRow(NamedTuple):
     started: float  # unix seconds, by the server's clock
     fetches: bool
     shards: int
-    record: bytes  # what it says about itself (`quadloom.cluster.beat`); empty = nothing yet
+    record: bytes  # what it says about itself (`quadloom.crawling.cluster.beat`); empty = nothing yet
 
 
 class ShardLoad(NamedTuple):
@@ -64,7 +64,7 @@ class WorkerNews(NamedTuple):
 
 
 class WorkerRequest(NamedTuple):
-    """A request of a person, see `quadloom.cluster.steering`."""
+    """A request of a person, see `quadloom.crawling.cluster.steering`."""
 
     id: int
     request: bytes

@@ -7,28 +7,7 @@ from typing import Protocol
 
 import msgspec
 
-from quadloom.analysis.words import AnalysedText
-
-
-class TextDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """What the text index stores for a page."""
-
-    id: str  # graph IRI = page URL
-    title: str = ""
-    headings: str = ""
-    description: str = ""
-    links: str = ""  # texts of links in the main part; they are in the body too, as headings are
-    images: str = ""  # their alternative texts
-    body: str = ""
-    literals: str = ""  # words of the data: names, descriptions …
-    analysed: AnalysedText | None = None  # None: the index analyses the texts itself
-    types: tuple[str, ...] = ()
-    vocabularies: tuple[str, ...] = ()
-    site: str = ""
-    host: str = ""
-    language: str = ""
-    kind: str = ""
-    fetched_at: float = 0.0
+from quadloom.model.text import TextDocument
 
 
 class ScorePart(msgspec.Struct, frozen=True):
@@ -58,7 +37,7 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
 
 class Highlights(msgspec.Struct, frozen=True):
     """What a snippet marks: whole words, words that begin so, words that begin with a stem and end soon, and runs of
-    characters anywhere. All are folded as `quadloom.stores.search.snippets.aligned` folds."""
+    characters anywhere. All are folded as `quadloom.stores.text_queries.snippets.aligned` folds."""
 
     words: frozenset[str] = frozenset()
     prefixes: tuple[str, ...] = ()
@@ -134,7 +113,7 @@ class TextIndex(TextWriter, Protocol):
 
     def search(self, request: SearchRequest) -> SearchAnswer:
         """Hits among what was committed, best first. Every text is a query: what has no syntax counts as words. How
-        generously words are taken is said in `quadloom.stores.search.query_plan`."""
+        generously words are taken is said in `quadloom.stores.text_queries.query_plan`."""
         ...
 
     def words(self, prefix: str, limit: int) -> list[tuple[str, int]]:

@@ -6,8 +6,8 @@ depends on what a server takes for the default graph. Only user queries do: they
 some servers always use and others on request by a parameter (`stores.quads_union`).
 
 A refresh reads the old graph and sends the difference as one operation, so it is as atomic as the server's operations.
-Blank nodes never arrive here (`quadloom.syntaxes.rdf.blank_nodes` has replaced them by IRIs). That makes a difference
-possible: SPARQL cannot delete a statement with a blank node by name.
+Blank nodes never arrive here (`quadloom.documents.syntaxes.rdf.blank_nodes` has replaced them by IRIs). That makes a
+difference possible: SPARQL cannot delete a statement with a blank node by name.
 
 One warehouse (or one cluster) has a dataset for itself. Graphs in it that are not its pages are left alone.
 """

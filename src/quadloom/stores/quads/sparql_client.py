@@ -24,7 +24,7 @@ import pycurl
 from quadloom.errors import QuerySyntaxError, SettingsError, StoreError, StoreUnavailable
 from quadloom.settings import Settings
 from quadloom.settings.loading import secret
-from quadloom.stores.plain_http import check_plain_http
+from quadloom.settings.plain_http import check_plain_http
 
 ROWS, TRIPLES = "application/sparql-results+json", "application/n-triples"
 _QUERY = "application/x-www-form-urlencoded"  # of the protocol's three forms, the one that all servers support

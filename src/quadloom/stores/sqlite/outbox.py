@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from quadloom.model.notice import Notice
+from quadloom.model.event import Notice
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.wire import decode, encode
 from quadloom.stores.protocols.outbox import NOBODY, Delivery, moved_notice

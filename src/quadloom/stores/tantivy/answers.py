@@ -10,15 +10,11 @@ import tantivy
 from msgspec.structs import replace
 from tantivy import Query
 
-from quadloom.analysis.scripts import readable
-from quadloom.analysis.words import query_tokens
+from quadloom.documents.words.analysis import query_tokens
+from quadloom.documents.words.scripts import readable
 from quadloom.stores.protocols.text import Highlights, Hit, SearchAnswer, SearchRequest
-from quadloom.stores.search import text_query
-from quadloom.stores.search.query_plan import IndexVocabulary, plan_search
-from quadloom.stores.search.snippets import highlights_of, snippet
-from quadloom.stores.search.synonyms import Synonyms
-from quadloom.stores.text.documents import excerpt_of, title_of
-from quadloom.stores.text.search import (
+from quadloom.stores.tantivy.documents import excerpt_of, title_of
+from quadloom.stores.tantivy.search import (
     FoundPage,
     GatheredVocabulary,
     Scatter,
@@ -26,6 +22,10 @@ from quadloom.stores.text.search import (
     TantivyVocabulary,
     one_after_another,
 )
+from quadloom.stores.text_queries import text_query
+from quadloom.stores.text_queries.query_plan import IndexVocabulary, plan_search
+from quadloom.stores.text_queries.snippets import highlights_of, snippet
+from quadloom.stores.text_queries.synonyms import Synonyms
 
 _FACETS = {"types": "types", "vocabularies": "vocabularies", "sites": "site", "languages": "language", "kinds": "kind"}
 _FACET_SIZE = 20

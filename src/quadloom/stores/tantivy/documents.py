@@ -2,7 +2,7 @@
 
 The body itself is not stored: an excerpt of `EXCERPT` characters is, which shows the reason for nearly every hit at a
 twentieth of the disk; a match further down shows the beginning of the page. Texts to be shown are stored apart from
-those that are searched, which `quadloom.analysis` may have rewritten.
+those that are searched, which `quadloom.documents.words` may have rewritten.
 
 The version of the analysis is the name of a field, so an index that another version made can be told by its schema. It
 stays usable: it is read and written by the rules of version 1, which had three fields of words and no stems.
@@ -16,9 +16,9 @@ from pathlib import Path
 import msgspec
 import tantivy
 
-from quadloom.analysis.words import FIELDS, SCHEMA, STEM_FIELDS, analyse_fields
+from quadloom.documents.words.analysis import FIELDS, SCHEMA, STEM_FIELDS, analyse_fields
 from quadloom.errors import StoreError
-from quadloom.stores.protocols.text import TextDocument
+from quadloom.model.text import TextDocument
 
 EXCERPT = 3000
 RAW_FIELDS = ("types", "vocabularies", "site", "host", "language", "kind")

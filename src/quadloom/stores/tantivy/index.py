@@ -1,7 +1,7 @@
 """The text index on tantivy: words to pages, with facets and snippets.
 
 A document's key is its page's URL; putting it again deletes the old one in the same commit. `documents` has the fields
-and `quadloom.analysis` the words, the same for documents and questions.
+and `quadloom.documents.words` the words, the same for documents and questions.
 
 Committing costs a fixed price (segments, fsync), 230 times that of adding a document: the caller commits in batches.
 A killed process leaves the last commit; the lock goes with the process.
@@ -18,13 +18,14 @@ from weakref import WeakValueDictionary
 import tantivy
 from tantivy import Query
 
-from quadloom.analysis.words import STEM_FIELDS, word_analyzer
+from quadloom.documents.words.analysis import STEM_FIELDS, word_analyzer
 from quadloom.errors import DiskFull, StoreError, WarehouseLocked
+from quadloom.model.text import TextDocument
 from quadloom.process.durable import make_folder, sync
-from quadloom.stores.protocols.text import SearchAnswer, SearchRequest, TextDocument
-from quadloom.stores.search.synonyms import NO_SYNONYMS, Synonyms
-from quadloom.stores.text.answers import CommittedIndex, answer, words_of
-from quadloom.stores.text.documents import is_outdated, new_schema, to_tantivy, word_fields
+from quadloom.stores.protocols.text import SearchAnswer, SearchRequest
+from quadloom.stores.tantivy.answers import CommittedIndex, answer, words_of
+from quadloom.stores.tantivy.documents import is_outdated, new_schema, to_tantivy, word_fields
+from quadloom.stores.text_queries.synonyms import NO_SYNONYMS, Synonyms
 
 _HEAP = 64 << 20
 SMALLEST_HEAP = 15 << 20  # the engine accepts no less

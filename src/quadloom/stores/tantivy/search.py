@@ -1,4 +1,4 @@
-"""Plans of `quadloom.stores.search.query_plan` as queries of tantivy, over one index or over one per shard.
+"""Plans of `quadloom.stores.text_queries.query_plan` as queries of tantivy, over one index or over one per shard.
 
 A word's score is that of its best way and field, plus `_TIE` of the others: bm25 × weight of the field × weight of the
 way. The words' scores are added; each step of a plan that a page satisfies beyond the last adds `TIER`, more than words
@@ -22,11 +22,11 @@ import msgspec
 import tantivy
 from tantivy import Occur, Query
 
-from quadloom.analysis.scripts import readable
-from quadloom.analysis.words import STEM_FIELDS
+from quadloom.documents.words.analysis import STEM_FIELDS
+from quadloom.documents.words.scripts import readable
 from quadloom.stores.protocols.text import ScorePart, SearchRequest
-from quadloom.stores.search.query_plan import FEW, Plan, SearchPlan, Way, WayField, Wish
-from quadloom.stores.search.text_query import Clause, ParsedText, site_names
+from quadloom.stores.text_queries.query_plan import FEW, Plan, SearchPlan, Way, WayField, Wish
+from quadloom.stores.text_queries.text_query import Clause, ParsedText, site_names
 
 MAX_HITS = 10_000  # offset and limit together: deeper pages are for machines, which use SPARQL
 TIER = 200.0
@@ -41,7 +41,7 @@ _NAME_WORDS = 4
 
 
 class TantivyVocabulary:
-    """See `quadloom.stores.search.query_plan.IndexVocabulary`. For one searcher, so all answers can be cached."""
+    """See `quadloom.stores.text_queries.query_plan.IndexVocabulary`. For one searcher, so all answers can be cached."""
 
     def __init__(self, searcher: tantivy.Searcher, fields: Sequence[str]) -> None:
         self._searcher = searcher
@@ -305,7 +305,7 @@ class FoundPage(NamedTuple):
 
 
 class TantivyHits(msgspec.Struct, frozen=True):
-    """See `quadloom.stores.search.query_plan.StepHits`."""
+    """See `quadloom.stores.text_queries.query_plan.StepHits`."""
 
     count: int
     pages: list[FoundPage]

@@ -1,7 +1,7 @@
 """A text index for many machines: one tantivy index for each of the 256 shards, in a directory that all of them share.
 
 A worker writes the shards that it owns; any machine searches all of them and merges their hits (scatter and gather).
-A shard changes its writer without a lock (`quadloom.stores.text.generations`), so a worker that is paused or cut off
+A shard changes its writer without a lock (`quadloom.stores.tantivy.generations`), so a worker that is paused or cut off
 stops nobody.
 
 A commit costs some 15 ms of CPU for every shard with new documents, of which a worker has many: commit seldom
@@ -18,15 +18,16 @@ from contextlib import closing
 from pathlib import Path
 
 from quadloom.errors import StoreError
+from quadloom.model.text import TextDocument
 from quadloom.model.url import host_of
 from quadloom.process.durable import make_folder
-from quadloom.stores.protocols.text import SearchAnswer, SearchRequest, TextDocument
-from quadloom.stores.search.synonyms import NO_SYNONYMS, Synonyms
+from quadloom.stores.protocols.text import SearchAnswer, SearchRequest
 from quadloom.stores.shards import SHARDS, shard_of
-from quadloom.stores.text.answers import CommittedIndex, answer, vocabulary_of, words_of
-from quadloom.stores.text.generations import claim, make_ready, newest_claim, newest_ready, place, take_over
-from quadloom.stores.text.search import TantivyHits
-from quadloom.stores.text.tantivy import SMALLEST_HEAP, TantivyText, translated
+from quadloom.stores.tantivy.answers import CommittedIndex, answer, vocabulary_of, words_of
+from quadloom.stores.tantivy.generations import claim, make_ready, newest_claim, newest_ready, place, take_over
+from quadloom.stores.tantivy.index import SMALLEST_HEAP, TantivyText, translated
+from quadloom.stores.tantivy.search import TantivyHits
+from quadloom.stores.text_queries.synonyms import NO_SYNONYMS, Synonyms
 
 _THREADS = 8  # commits wait for the disk most of the time
 _FEW = 4  # indexes: with so few, threads cost more than they bring

@@ -10,8 +10,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from quadloom.analysis.stems import stemmer
-from quadloom.stores.search.spelling import WordList
+from quadloom.documents.words.stems import stemmer
+from quadloom.stores.text_queries.spelling import WordList
 
 _CANDIDATES = 100
 _MOST = 24  # forms

@@ -23,14 +23,14 @@ from typing import Generic, Literal, Protocol, TypeVar
 
 import msgspec
 
-from quadloom.analysis.languages import candidates, is_function_word
-from quadloom.analysis.scripts import readable
-from quadloom.analysis.words import QueryWord, analyse_phrase
+from quadloom.documents.words.analysis import QueryWord, analyse_phrase
+from quadloom.documents.words.languages import candidates, is_function_word
+from quadloom.documents.words.scripts import readable
 from quadloom.stores.protocols.text import Correction
-from quadloom.stores.search.forms import longer_words, word_forms
-from quadloom.stores.search.spelling import nearest, similar
-from quadloom.stores.search.synonyms import NO_SYNONYMS, Synonyms
-from quadloom.stores.search.text_query import Clause, ParsedText
+from quadloom.stores.text_queries.forms import longer_words, word_forms
+from quadloom.stores.text_queries.spelling import nearest, similar
+from quadloom.stores.text_queries.synonyms import NO_SYNONYMS, Synonyms
+from quadloom.stores.text_queries.text_query import Clause, ParsedText
 
 FEW = 10  # pages: with fewer, the next step is tried
 _SHORTEST_PREFIX = 3  # letters of an unfinished word; two if it is not in Latin letters

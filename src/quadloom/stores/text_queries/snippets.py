@@ -7,10 +7,10 @@ import unicodedata
 from bisect import bisect_left
 from functools import lru_cache
 
-from quadloom.analysis.scripts import is_gram, normalised, readable
+from quadloom.documents.words.scripts import is_gram, normalised, readable
 from quadloom.stores.protocols.text import Highlights
-from quadloom.stores.search.query_plan import Plan
-from quadloom.stores.search.text_query import fold
+from quadloom.stores.text_queries.query_plan import Plan
+from quadloom.stores.text_queries.text_query import fold
 
 OPEN, CLOSE = "\x02", "\x03"
 _LENGTH = 240

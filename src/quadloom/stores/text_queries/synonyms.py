@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from quadloom.analysis.words import query_tokens
+from quadloom.documents.words.analysis import query_tokens
 from quadloom.errors import SettingsError
 
 

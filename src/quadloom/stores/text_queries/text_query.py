@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from quadloom.analysis.words import FIELDS as WORD_FIELDS
-from quadloom.analysis.words import query_tokens
+from quadloom.documents.words.analysis import FIELDS as WORD_FIELDS
+from quadloom.documents.words.analysis import query_tokens
 
 MAX_CLAUSES = 32
 MAX_TEXT = 1000

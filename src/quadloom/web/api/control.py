@@ -10,11 +10,11 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from quadloom.asking.sparql.prefixes import type_iris
-from quadloom.crawl.control import Value
-from quadloom.crawl.publication import MAX_URLS
+from quadloom.crawling.run.control import Value
+from quadloom.crawling.run.publication import MAX_URLS
+from quadloom.crawling.subscriptions.websub import read_topic, signed
 from quadloom.errors import QuadloomError, StoreError
 from quadloom.settings import seconds
-from quadloom.subscriptions.websub import read_topic, signed
 from quadloom.web.server.errors import HttpError
 from quadloom.web.server.rendering import json_response
 from quadloom.web.server.requests import ViewResponse, WebRequest

@@ -14,9 +14,9 @@ import msgspec
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from quadloom.crawling.subscriptions.feed import event as encode_notice
+from quadloom.crawling.subscriptions.webhooks import NoticeMessage
 from quadloom.model.event import Event
-from quadloom.subscriptions.feed import event as encode_notice
-from quadloom.subscriptions.webhooks import NoticeMessage
 from quadloom.warehouse import Warehouse
 from quadloom.web.server.errors import HttpError
 from quadloom.web.server.requests import WebRequest

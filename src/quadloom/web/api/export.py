@@ -15,13 +15,13 @@ from typing import BinaryIO, cast
 
 from starlette.responses import Response, StreamingResponse
 
+from quadloom.asking.export.description import dataset_description
+from quadloom.asking.export.dump import parse_format
+from quadloom.asking.export.selection import Selection
 from quadloom.asking.search import moment
 from quadloom.asking.sparql.prefixes import type_iris
 from quadloom.asking.sparql.result_formats import GRAPH_MEDIA
 from quadloom.errors import QuadloomError, UsageError
-from quadloom.export.description import dataset_description
-from quadloom.export.dump import parse_format
-from quadloom.export.selection import Selection
 from quadloom.settings import Settings
 from quadloom.warehouse import Warehouse
 from quadloom.web.api.rdf_responses import negotiated_graph

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 from starlette.responses import Response
 
-from quadloom.asking.statistics import statements_of
-from quadloom.cluster.view import ClusterView
+from quadloom.crawling.cluster.view import ClusterView
 from quadloom.errors import QuadloomError
 from quadloom.model.service import InstanceLoad
-from quadloom.refresh.state import schedule_of
-from quadloom.scheduling.demand import ExpectedFreshness
+from quadloom.planning.policy.demand import ExpectedFreshness
+from quadloom.planning.refresh.state import schedule_of
 from quadloom.settings import without_password
+from quadloom.stores.statistics import statements_of
 from quadloom.web.server.rendering import json_response
 from quadloom.web.server.requests import WebRequest
 

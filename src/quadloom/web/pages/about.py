@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+from quadloom.crawling.topical.topic import TOPICS, TopicCrawl
 from quadloom.errors import StoreError
 from quadloom.fetching.transport import user_agent
 from quadloom.stores.protocols.catalog import Catalog
-from quadloom.topical.topic import TOPICS, TopicCrawl
 from quadloom.web.server.requests import ViewResponse, WebRequest
 
 _MOST = 500

@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse, Response
 
 from quadloom.asking.changes.statement_history import StatementHistory, statement_history
 from quadloom.asking.entity import Entity, Property, Statement, as_nquads
-from quadloom.asking.portrait import Portrait, part_names, portrait
+from quadloom.asking.report.portrait import Portrait, part_names, portrait
 from quadloom.asking.sparql.prefixes import expand, shorten
 from quadloom.asking.things.paths import BLANK, NAMES, RDF_TYPE, SAME, canonical, comparable, words
 from quadloom.errors import NothingFound
@@ -65,7 +65,7 @@ def entity_page(request: WebRequest) -> ViewResponse | Response:
     about = portrait(stores.quads, entity)
     history = None
     if request.text("history") == "1":
-        history = statement_history(stores.catalog, stores.archive, request.warehouse.settings, entity)
+        history = statement_history(stores.catalog, request.warehouse.ask.versions, entity)
     names = {**part_names(stores.quads, shown), **labels(stores.quads, shown)}
     extra: dict[str, object] = {
         "names": names,

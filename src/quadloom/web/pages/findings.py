@@ -13,7 +13,7 @@ from starlette.responses import Response
 from quadloom.asking.audit.across_pages import audited_pages
 from quadloom.asking.audit.report import DefectGroup, PageFindings, audit
 from quadloom.asking.sparql.result_formats import without_formulas
-from quadloom.checks.codes import CodeEntry, codes
+from quadloom.documents.checks.codes import CodeEntry, codes
 from quadloom.model.finding import WEIGHT, Finding, FindingRecord, reported
 from quadloom.web.server.errors import HttpError
 from quadloom.web.server.requests import ViewResponse, WebRequest

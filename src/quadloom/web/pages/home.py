@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from quadloom.asking.numbers import WarehouseNumbers, numbers_of
+from quadloom.asking.report.numbers import WarehouseNumbers, numbers_of
 from quadloom.asking.sparql.prefixes import shorten
 from quadloom.stores.protocols.text import Hit
 from quadloom.web.pages.search import ALL_PAGES_SINCE

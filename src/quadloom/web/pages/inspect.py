@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from quadloom.asking.inspect.inspect import Inspection, inspect
+from quadloom.crawling.inspect.inspection import Inspection, inspect
 from quadloom.model.url import Url
 from quadloom.web.api.control import authorise
 from quadloom.web.server.errors import HttpError

@@ -11,16 +11,16 @@ from collections import Counter
 import msgspec
 from markupsafe import Markup
 
-from quadloom.asking.numbers import LABELS, WarehouseNumbers, numbers_of
-from quadloom.cluster.view import ClusterView
-from quadloom.crawl.balance import Balance, balance_of
-from quadloom.crawl.monitor import SAMPLE, FreshnessReport, WorkerLoad, freshness, heartbeat
-from quadloom.crawl.report import CrawlReport, Meter
-from quadloom.crawl.run_history import CrawlRun, balance_of_run, runs_of
+from quadloom.asking.report.numbers import LABELS, WarehouseNumbers, numbers_of
+from quadloom.crawling.cluster.view import ClusterView
+from quadloom.crawling.run.balance import Balance, balance_of
+from quadloom.crawling.run.monitor import SAMPLE, FreshnessReport, WorkerLoad, freshness, heartbeat
+from quadloom.crawling.run.report import CrawlReport, Meter
+from quadloom.crawling.run.run_history import CrawlRun, balance_of_run, runs_of
 from quadloom.model.event import Event
 from quadloom.model.url import host_of
-from quadloom.refresh.state import schedule_of
-from quadloom.scheduling.demand import ExpectedFreshness
+from quadloom.planning.policy.demand import ExpectedFreshness
+from quadloom.planning.refresh.state import schedule_of
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import FrontierStats, HostRow
 from quadloom.web.server.crawl_poller import ChartPoint

@@ -13,10 +13,10 @@ from starlette.responses import Response
 from quadloom.asking.changes.readable_changes import PropertyChange
 from quadloom.asking.changes.versions import VersionDifference
 from quadloom.asking.entity import Value
-from quadloom.asking.portrait import part_names
+from quadloom.asking.report.portrait import part_names
 from quadloom.asking.search import moment
 from quadloom.asking.things.paths import BLANK, PLUMBING, RDF_TYPE, canonical, comparable
-from quadloom.crawl.explain import Why
+from quadloom.crawling.run.explain import Why
 from quadloom.errors import ArchiveDamaged, StoreError, UrlError
 from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.model.page import Page

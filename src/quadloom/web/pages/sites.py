@@ -12,8 +12,8 @@ from starlette.responses import Response
 
 from quadloom.asking.audit.across_pages import audited_pages
 from quadloom.asking.audit.report import FORMULA, PageFindings, SiteAudit, TrendPoint, audit
-from quadloom.asking.site_links import SiteLinks, site_links
-from quadloom.ingest.traps.filter import TrapCount, read_traps
+from quadloom.asking.report.site_links import SiteLinks, site_links
+from quadloom.crawling.ingest.traps.filter import TrapCount, read_traps
 from quadloom.model.outcome import PageRow
 from quadloom.stores.protocols.frontier import HostRow
 from quadloom.web.pages.entity import PICTURE_POLICY

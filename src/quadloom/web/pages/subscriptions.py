@@ -8,12 +8,12 @@ from __future__ import annotations
 import msgspec
 from starlette.responses import Response
 
+from quadloom.crawling.subscriptions.feed import atom
+from quadloom.crawling.subscriptions.registry import state_of
+from quadloom.crawling.subscriptions.standing_queries import failure_of
+from quadloom.crawling.subscriptions.webhooks import NoticeMessage
 from quadloom.model.subscription import Subscription
 from quadloom.model.timestamps import iso_time
-from quadloom.subscriptions.feed import atom
-from quadloom.subscriptions.registry import state_of
-from quadloom.subscriptions.standing_queries import failure_of
-from quadloom.subscriptions.webhooks import NoticeMessage
 from quadloom.warehouse import Warehouse
 from quadloom.web.server.rendering import json_response
 from quadloom.web.server.requests import ViewResponse, WebRequest

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import msgspec
 
-from quadloom.cluster.steering import ClusterReader, is_cluster
-from quadloom.cluster.view import ClusterView, cluster_view, merged_report
-from quadloom.crawl.control import Value, ask
+from quadloom.crawling.cluster.steering import ClusterReader, is_cluster
+from quadloom.crawling.cluster.view import ClusterView, cluster_view, merged_report
+from quadloom.crawling.run.control import Value, ask
 from quadloom.errors import QuadloomError
 from quadloom.model.event import Event
 from quadloom.settings import Settings

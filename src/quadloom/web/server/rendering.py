@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from quadloom import __version__
-from quadloom.asking.numbers import LABELS
+from quadloom.asking.report.numbers import LABELS
 from quadloom.asking.sparql.prefixes import shorten
 from quadloom.asking.things.paths import type_name, words
 from quadloom.model.finding import named

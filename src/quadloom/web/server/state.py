@@ -13,15 +13,16 @@ import msgspec
 
 from quadloom.asking.audit.across_pages import AcrossCache, AcrossFindings, across_pages
 from quadloom.asking.sparql.service import QueryService
-from quadloom.asking.statistics import Summary, stored_spelling
+from quadloom.asking.statistics import Summary
 from quadloom.asking.things.table import ThingsCache
-from quadloom.cluster.steering import STANDING, Steering, is_cluster
-from quadloom.crawl.control import Value, ask
+from quadloom.crawling.cluster.steering import STANDING, Steering, is_cluster
+from quadloom.crawling.run.control import Value, ask
 from quadloom.errors import QuadloomError, QueryError
 from quadloom.settings import Settings
 from quadloom.stores.backends import open_text, query_source
+from quadloom.stores.opened import Stores, places_of
 from quadloom.stores.protocols.text import TextIndex
-from quadloom.stores.stores import Stores, places_of
+from quadloom.stores.statistics import stored_spelling
 from quadloom.web.server.crawl_poller import CrawlPoller
 from quadloom.web.server.lanes import Lane
 from quadloom.web.server.response_cache import ResponseCache

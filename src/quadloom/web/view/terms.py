@@ -10,9 +10,9 @@ import msgspec
 import pyoxigraph as ox
 
 from quadloom.asking.entity import Value
-from quadloom.asking.sparql.json_results import Binding
 from quadloom.asking.sparql.prefixes import PREFIXES, shorten
 from quadloom.stores.protocols.quads import QuadStore
+from quadloom.stores.quads.json_results import Binding
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _PLAIN = (f"{_XSD}string", "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString")

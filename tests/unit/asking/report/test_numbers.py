@@ -11,14 +11,15 @@ import msgspec
 import pytest
 from starlette.testclient import TestClient
 
-from quadloom.asking.numbers import LABELS, WarehouseNumbers, labelled
+from quadloom.asking.report.numbers import LABELS, WarehouseNumbers, labelled
 from quadloom.cli.main import run
 from quadloom.settings import Settings, WebSettings
 from quadloom.warehouse import Warehouse
 from quadloom.web.app import create_app
 from quadloom.web.server.state import SiteState
+from unit import ROOT
 
-GLOSSARY = Path(__file__).parents[3] / "docs" / "reference" / "glossary.md"
+GLOSSARY = ROOT / "docs" / "reference" / "glossary.md"
 PAGE = (
     '<https://a.example/x> <http://schema.org/name> "X" <https://a.example/> .\n'
     "<https://a.example/x> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <http://schema.org/Thing> "

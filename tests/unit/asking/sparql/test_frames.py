@@ -7,14 +7,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from things_fixture import fill_things
 
 from quadloom.asking.sparql.frames import FrameMethods, typed
 from quadloom.errors import NothingFound, UsageError
 from quadloom.warehouse import Warehouse
+from unit import ROOT
+from unit.web.things_fixture import fill_things
 
 DAY = datetime(2026, 5, 1, tzinfo=UTC)
-NOTEBOOK = Path(__file__).parents[3] / "examples" / "notebook" / "analysis.ipynb"
+NOTEBOOK = ROOT / "examples" / "notebook" / "analysis.ipynb"
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from quadloom.stores.quads.sparql import SparqlQuads
 from quadloom.stores.quads.sparql_client import SparqlServer
 from servers import sparql_server
 from unit.asking.conftest import PAGES, Stores
-from unit.asking.test_sparql import (
+from unit.asking.sparql.test_service import (
     test_a_client_has_its_share,
     test_a_query_left_early_is_ended,
     test_a_url_that_is_no_iri_does_not_break_a_text_pattern,

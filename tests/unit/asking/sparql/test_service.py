@@ -11,8 +11,9 @@ from quadloom.asking.sparql.process import QueryProcess
 from quadloom.asking.sparql.service import QueryService
 from quadloom.asking.sparql.worker import QueryRefusal
 from quadloom.errors import QueryLimit, QueryRefused, QuerySyntaxError
+from quadloom.model.text import TextDocument
 from quadloom.settings import LimitSettings
-from quadloom.stores.protocols.text import SearchAnswer, SearchRequest, TextDocument
+from quadloom.stores.protocols.text import SearchAnswer, SearchRequest
 from quadloom_lab.memory.text import MemoryText
 from unit.asking.conftest import A, B, C, Stores, quads
 

@@ -7,8 +7,9 @@ import pytest
 from quadloom.asking.sparql.checks import check
 from quadloom.asking.sparql.text_patterns import PatternHitCache, replace_text_patterns
 from quadloom.errors import QueryLimit, QueryRefused, QuerySyntaxError
+from quadloom.model.text import TextDocument
 from quadloom.settings import LimitSettings
-from quadloom.stores.protocols.text import SearchAnswer, SearchRequest, TextDocument
+from quadloom.stores.protocols.text import SearchAnswer, SearchRequest
 from quadloom_lab.memory.text import MemoryText
 
 

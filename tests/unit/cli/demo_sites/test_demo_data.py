@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from quadloom.demo.server import SITES, load_sites
+from quadloom.cli.demo_sites.server import SITES, load_sites
 from quadloom_lab.fakeweb import FakeRequest, demo_web
 from quadloom_lab.fakeweb.demo_data import collect, encode
 

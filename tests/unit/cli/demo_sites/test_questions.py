@@ -7,7 +7,7 @@ import io
 import pyoxigraph
 
 from fakeweb.reader import Reader
-from quadloom.demo.questions import QUESTIONS
+from quadloom.cli.demo_sites.questions import QUESTIONS
 from quadloom_lab.fakeweb import FakeWeb, FakeWebServer, demo_web
 from quadloom_lab.fakeweb.content.rdf_documents import document
 from quadloom_lab.fakeweb.sites.layout import PageRef

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from fakeweb.reader import Reader
-from quadloom.demo import DemoServer
-from quadloom.demo.server import preferred
+from quadloom.cli.demo_sites import DemoServer
+from quadloom.cli.demo_sites.server import preferred
 from quadloom_lab.fakeweb import demo_web
 from quadloom_lab.fakeweb.web import RDF_TYPES
 from quadloom_lab.fakeweb.web import preferred as preferred_ending

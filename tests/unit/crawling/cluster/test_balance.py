@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from quadloom.cluster.balance import plan
+from quadloom.crawling.cluster.balance import plan
 from quadloom.stores.protocols.state import ShardLoad
 from quadloom.stores.shards import SHARDS
 

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from postgres_server import postgres
-from quadloom.asking.statistics import STATISTICS, Statistics
-from quadloom.cluster.borrowing import borrowed, shards_of
+from quadloom.crawling.cluster.borrowing import borrowed, shards_of
+from quadloom.crawling.subscriptions.notify import ChangeNotifier
 from quadloom.model.subscription import Subscription
 from quadloom.settings import Settings, StoreSettings
 from quadloom.stores.backends import open_state
 from quadloom.stores.shards import SHARDS, shard_of
-from quadloom.subscriptions.notify import ChangeNotifier
+from quadloom.stores.statistics import STATISTICS, Statistics
 from quadloom.warehouse import Warehouse
-from unit.cluster.test_membership import Session, member, wait_until
+from unit.crawling.cluster.test_membership import Session, member, wait_until
 
 pytestmark = pytest.mark.cluster
 

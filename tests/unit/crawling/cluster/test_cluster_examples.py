@@ -14,9 +14,10 @@ import yaml
 
 from quadloom.cli.main import COMMANDS
 from quadloom.settings.loading import load
+from unit import ROOT
 
-EXAMPLES = Path(__file__).parents[3] / "examples/cluster"
-GUIDE = Path(__file__).parents[3] / "docs/howto/many-machines.md"
+EXAMPLES = ROOT / "examples/cluster"
+GUIDE = ROOT / "docs/howto/many-machines.md"
 
 
 def test_the_unit_file_is_valid(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from postgres_server import postgres
-from quadloom.ingest.ingest import Ingest
+from quadloom.crawling.ingest.intake import Ingest
 from quadloom.model.page import Page
 from quadloom.model.phase import Owed
 from quadloom.settings import Settings, StoreSettings

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from postgres_server import postgres
-from quadloom.cluster.membership import Membership
-from quadloom.crawl.control import ControlRequest
+from quadloom.crawling.cluster.membership import Membership
+from quadloom.crawling.run.control import ControlRequest
 from quadloom.errors import StoreError, UsageError
 from quadloom.model.outcome import PageRow
-from quadloom.scheduling.scope import Scope, ScopeRecord
+from quadloom.planning.scope import Scope, ScopeRecord
 from quadloom.settings import Settings, StoreSettings
 from quadloom.stores.backends import open_state
 from quadloom.stores.postgres.database import PostgresDatabase

@@ -5,12 +5,12 @@ from __future__ import annotations
 import tracemalloc
 from typing import cast
 
-from quadloom.ingest.hooks import FinishedVisit
-from quadloom.ingest.in_hand import BATCH_BYTES, FinishedVisits, VisitsInHand
+from quadloom.crawling.ingest.in_hand import BATCH_BYTES, FinishedVisits, VisitsInHand
+from quadloom.crawling.workers.pool import WorkerPool
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.settings import CrawlSettings
-from quadloom.workers.pool import WorkerPool
+from quadloom.stores.protocols.settlement import FinishedVisit
 
 
 def finished(number: int, size: int = 0) -> FinishedVisit:

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
+from quadloom.crawling.ingest.inbox import Inbox
 from quadloom.errors import UsageError
-from quadloom.ingest.inbox import Inbox
 
 
 def test_messages_come_in_order_and_calls_are_run_on_the_way() -> None:

@@ -9,23 +9,24 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from quadloom.crawling.ingest.intake import Ingest
+from quadloom.crawling.subscriptions.notify import ChangeNotifier, difference
+from quadloom.crawling.subscriptions.registry import add_subscription
+from quadloom.crawling.workers.version_reader import ArchivedVersions
+from quadloom.documents.pipeline import process_page
 from quadloom.errors import DiskFull
-from quadloom.ingest.hooks import FinishedVisit
-from quadloom.ingest.ingest import Ingest
 from quadloom.maintenance.links import LinkRecorder
 from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
 from quadloom.model.page import Page
 from quadloom.model.subscription import Subscription
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
-from quadloom.pipeline import process_page
-from quadloom.refresh.scheduler import RefreshScheduler
+from quadloom.planning.refresh.scheduler import RefreshScheduler
 from quadloom.settings import FreshnessSettings, Settings
 from quadloom.stores.archive.warc_record import encode
 from quadloom.stores.protocols.catalog import IndexedPage
+from quadloom.stores.protocols.settlement import FinishedVisit
 from quadloom.stores.protocols.text import SearchRequest
-from quadloom.subscriptions.notify import ChangeNotifier, difference
-from quadloom.subscriptions.registry import add_subscription
 from quadloom.warehouse import Warehouse
 
 OLD, NEW = "http://site.example/old", "http://site.example/new"
@@ -196,7 +197,7 @@ def test_a_page_that_may_not_be_archived_any_more_rests_on_no_record(warehouse: 
     assert b"closed" in statements
     assert warehouse.maintenance.verify().drifts == ()
     (notice,) = warehouse.stores.outbox.since(0)
-    assert not difference(notice, warehouse.stores.archive, SETTINGS), (
+    assert not difference(notice, ArchivedVersions(warehouse.stores.archive, SETTINGS)), (
         "of one version nothing is known, so nothing is claimed"
     )
     warehouse.maintenance.rebuild()
@@ -208,7 +209,7 @@ def test_a_difference_keeps_literals_in_one_line(warehouse: Warehouse) -> None:
     warehouse.subscriptions.add(Subscription(id="site", sites=("site.example",)))
     crawled(warehouse, [page(OLD, "two\u2028lines\u0085more", 2000.0)])
     (notice,) = warehouse.stores.outbox.since(0)
-    changes = difference(notice, warehouse.stores.archive, SETTINGS)
+    changes = difference(notice, ArchivedVersions(warehouse.stores.archive, SETTINGS))
     assert any("two" in line and "more" in line for line in changes.added)
     assert all(line.startswith("<") and line.endswith(" .") for line in (*changes.added, *changes.removed))
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from quadloom.ingest.index.indexer import IndexJob
-from quadloom.ingest.link_queries import UserQueryRunner
+from quadloom.crawling.ingest.index.indexer import IndexJob
+from quadloom.crawling.ingest.link_queries import UserQueryRunner
 from quadloom.model.quads import Quads
 from quadloom.settings import CrawlSettings, Settings
 from quadloom.stores.quads.sparql import SparqlQuads

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quadloom.ingest.settle import settle_failure
+from quadloom.crawling.ingest.settle import settle_failure
 from quadloom.model.outcome import Outcome, PageRow
 from quadloom.model.page import Failure, FailureKind
 from quadloom.model.visit import Visit

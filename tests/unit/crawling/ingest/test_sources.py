@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from quadloom.ingest.ingest import Ingest
+from quadloom.crawling.ingest.intake import Ingest
 from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
 from quadloom.model.page import Page
 from quadloom.model.url import Url

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from quadloom.ingest.hooks import FinishedVisit
-from quadloom.ingest.ingest import Ingest
+from quadloom.crawling.ingest.intake import Ingest
+from quadloom.documents.descriptions import PAGES
+from quadloom.documents.pipeline import process_page
 from quadloom.model.outcome import HostPace, Outcome
 from quadloom.model.page import Page
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
 from quadloom.model.wire import decode
-from quadloom.phases.descriptions import PAGES
-from quadloom.pipeline import process_page
-from quadloom.refresh.scheduler import RefreshScheduler
-from quadloom.scheduling.page_row import PageScheduleRow
+from quadloom.planning.policy.page_row import PageScheduleRow
+from quadloom.planning.refresh.scheduler import RefreshScheduler
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode
+from quadloom.stores.protocols.settlement import FinishedVisit
 from quadloom.stores.quads.oxigraph import OxigraphQuads
 from quadloom.warehouse import Warehouse
 

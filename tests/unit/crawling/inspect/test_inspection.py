@@ -15,12 +15,12 @@ import pyoxigraph as ox
 import pytest
 
 import quadloom
-from quadloom.asking.inspect.inspect import inspect
 from quadloom.cli.main import run
+from quadloom.crawling.inspect.inspection import inspect
+from quadloom.documents.pipeline import process_page
 from quadloom.errors import UsageError
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
-from quadloom.pipeline import process_page
 from quadloom.settings import GuardSettings, IndexSettings, PolitenessSettings, Settings
 
 PAGE = b"""<html lang="en"><head><title>An evening</title><meta property="og:title" content="E">

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quadloom.crawl.balance import CrawlState, balance
+from quadloom.crawling.run.balance import CrawlState, balance
 from quadloom.model.service import InstanceLoad
 
 PAGES = dict.fromkeys(("fetch", "detect", "transform", "index", "extract", "settle"), 1000)

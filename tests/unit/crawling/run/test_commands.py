@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from quadloom.crawl.control import ControlRequest
-from quadloom.crawl.session import CrawlSession
+from quadloom.crawling.run.control import ControlRequest
+from quadloom.crawling.run.session import CrawlSession
 from quadloom.errors import QuadloomError
 from quadloom.settings import IndexSettings, Settings
 from quadloom.warehouse import Warehouse
-from unit.crawl.test_phases import QUICK as SETTINGS
-from unit.crawl.test_phases import RealClock
-from unit.crawl.test_session import SEED, Web
+from unit.crawling.run.test_session import SEED, Web
+from unit.crawling.test_runs import QUICK as SETTINGS
+from unit.crawling.test_runs import RealClock
 
 NEVER = IndexSettings(text_commit_seconds=3600.0, links="all")
 OVER_PAGE = "SELECT ?target { GRAPH ?page { ?page <urn:quadloom:link:plain> ?target } }"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from quadloom.crawl.control import ControlRequest, ControlServer, Value, ask, socket_path
+from quadloom.crawling.run.control import ControlRequest, ControlServer, Value, ask, socket_path
 from quadloom.errors import QuadloomError, StoreError, UsageError
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quadloom.crawl.session import CrawlSession
+from quadloom.crawling.run.session import CrawlSession
 from quadloom.fetching.fetcher import Fetcher, FetchResult
 from quadloom.fetching.in_process import InProcessTransport, respond
 from quadloom.fetching.transport import FetchRequest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quadloom.crawl.monitor import freshness, heartbeat
+from quadloom.crawling.run.monitor import freshness, heartbeat
 from quadloom.model.outcome import PageRow
 from quadloom.process.channel import ProcessHeartbeat
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 from collections.abc import Sequence
 
-from quadloom.crawl.outage import NetworkAsked, NetworkWatch
+from quadloom.crawling.run.outage import NetworkAsked, NetworkWatch
 from quadloom.fetching.unit import HostAddress
 from quadloom.model.page import Failure, Page
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from quadloom.crawl.publication import (
+from quadloom.crawling.run.publication import (
     MAX_URLS,
     PUBLISHED,
     Publication,
@@ -18,7 +18,7 @@ from quadloom.crawl.publication import (
     rhythm_of,
 )
 from quadloom.errors import UrlError, UsageError
-from quadloom.scheduling.scope import Scope, ScopeRecord
+from quadloom.planning.scope import Scope, ScopeRecord
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom_lab.memory.catalog import MemoryCatalog
 from quadloom_lab.memory.frontier import MemoryFrontier

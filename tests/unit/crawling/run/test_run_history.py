@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from quadloom.crawl.report import CrawlReport
-from quadloom.crawl.run_history import RUNS, RunHistory, runs_of
+from quadloom.crawling.run.report import CrawlReport
+from quadloom.crawling.run.run_history import RUNS, RunHistory, runs_of
 from quadloom.warehouse import Warehouse
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from quadloom.crawl.balance import CrawlState, balance
-from quadloom.crawl.commands import CrawlCommands
-from quadloom.crawl.control import ControlRequest
-from quadloom.crawl.session import CrawlSession
+from quadloom.crawling.run.balance import CrawlState, balance
+from quadloom.crawling.run.commands import CrawlCommands
+from quadloom.crawling.run.control import ControlRequest
+from quadloom.crawling.run.session import CrawlSession
 from quadloom.errors import SettingsError, StoreError, UsageError
 from quadloom.fetching.in_process import respond
 from quadloom.fetching.transport import FetchRequest, make_failure
@@ -222,7 +222,7 @@ def test_nor_does_one_whose_last_step_fails(tmp_path: Path, monkeypatch: pytest.
     def fail(*_: object, **_named: object) -> None:
         raise UsageError("no sender")
 
-    monkeypatch.setattr("quadloom.crawl.session.NotificationSender", fail)
+    monkeypatch.setattr("quadloom.crawling.run.session.NotificationSender", fail)
     clock = Clock()
     settings = msgspec.structs.replace(SETTINGS, crawl=msgspec.structs.replace(SETTINGS.crawl, site_search=5))
     with Warehouse.open(tmp_path, settings=settings) as warehouse:
@@ -241,7 +241,7 @@ def test_nor_does_one_that_cannot_answer_commands(tmp_path: Path, monkeypatch: p
     def fail(*_: object) -> None:
         raise StoreError("no socket", hint="none")
 
-    monkeypatch.setattr("quadloom.crawl.session.ControlServer", fail)
+    monkeypatch.setattr("quadloom.crawling.run.session.ControlServer", fail)
     clock = Clock()
     with Warehouse.open(tmp_path, settings=SETTINGS) as warehouse:
         before = {thread.name for thread in threading.enumerate()}

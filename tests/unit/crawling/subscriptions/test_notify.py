@@ -7,7 +7,11 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 from msgspec.structs import replace
 
-from quadloom.model.notice import Notice
+from quadloom.crawling.subscriptions.feed import atom, event
+from quadloom.crawling.subscriptions.notify import ChangeNotifier
+from quadloom.crawling.subscriptions.registry import add_subscription
+from quadloom.crawling.subscriptions.webhooks import LINES, NoticeMessage, message
+from quadloom.model.event import Notice
 from quadloom.model.outcome import Outcome, PageRow, Settlement
 from quadloom.model.quads import Quads
 from quadloom.model.subscription import Subscription
@@ -16,10 +20,6 @@ from quadloom.model.visit import Visit
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.protocols.quads import Difference
 from quadloom.stores.quads.memory import MemoryQuads
-from quadloom.subscriptions.feed import atom, event
-from quadloom.subscriptions.notify import ChangeNotifier
-from quadloom.subscriptions.registry import add_subscription
-from quadloom.subscriptions.webhooks import LINES, NoticeMessage, message
 from quadloom_lab.memory.catalog import MemoryCatalog
 from quadloom_lab.memory.frontier import MemoryFrontier
 from quadloom_lab.memory.outbox import MemoryOutbox

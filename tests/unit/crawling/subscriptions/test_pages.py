@@ -11,20 +11,20 @@ from statistics import fmean
 import pytest
 from msgspec.structs import replace
 
-from quadloom.crawl.session import page_ranker
+from quadloom.crawling.run.session import page_ranker
+from quadloom.crawling.subscriptions.pages import subscribed_pages
+from quadloom.crawling.subscriptions.standing_queries import StandingQueries, lines_of
 from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
 from quadloom.model.page import Page
 from quadloom.model.subscription import Subscription
 from quadloom.model.url import fingerprint
 from quadloom.model.visit import Visit
-from quadloom.refresh.scheduler import RefreshScheduler
+from quadloom.planning.refresh.scheduler import RefreshScheduler
 from quadloom.settings import FreshnessSettings, Settings
 from quadloom.stores.archive.warc_record import encode, file_header
 from quadloom.stores.sqlite.catalog import SqliteCatalog
 from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.state import DATABASE
-from quadloom.subscriptions.pages import subscribed_pages
-from quadloom.subscriptions.standing_queries import StandingQueries, lines_of
 from quadloom.warehouse import Warehouse
 
 HOSTS = ("www.a.example", "b.example")

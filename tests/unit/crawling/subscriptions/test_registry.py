@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from quadloom.crawling.subscriptions.registry import NAMES, checked, read_subscriptions
+from quadloom.crawling.subscriptions.standing_queries import last_answer
 from quadloom.errors import NothingFound, QueryError, QueryLimit, QueryRefused, QuerySyntaxError, UrlError, UsageError
-from quadloom.model.notice import Notice
+from quadloom.model.event import Notice
 from quadloom.model.subscription import Subscription
 from quadloom.settings import Settings
 from quadloom.stores.protocols.outbox import Delivery
-from quadloom.subscriptions.registry import NAMES, checked, read_subscriptions
-from quadloom.subscriptions.standing_queries import last_answer
 from quadloom.warehouse import Warehouse
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from quadloom.crawling.subscriptions.registry import add_subscription, remove_subscription
+from quadloom.crawling.subscriptions.retention import TrimReport, trim_notices, trimmed_notices
 from quadloom.errors import SettingsError
-from quadloom.model.notice import Notice
+from quadloom.model.event import Notice
 from quadloom.model.subscription import Subscription
 from quadloom.settings import SubscriptionSettings
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.protocols.outbox import Delivery
-from quadloom.subscriptions.registry import add_subscription, remove_subscription
-from quadloom.subscriptions.retention import TrimReport, trim_notices, trimmed_notices
 from quadloom_lab.memory.catalog import MemoryCatalog
 from quadloom_lab.memory.frontier import MemoryFrontier
 from quadloom_lab.memory.outbox import MemoryOutbox

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from quadloom.crawling.subscriptions import standing_queries
+from quadloom.crawling.subscriptions.standing_queries import StandingQueries, failure_of, lines_of
 from quadloom.errors import QueryLimit
 from quadloom.model.quads import Quads
 from quadloom.model.subscription import Subscription
 from quadloom.settings import Settings
 from quadloom.stores.frontier.policy import FrontierPolicy
-from quadloom.subscriptions import standing_queries
-from quadloom.subscriptions.standing_queries import StandingQueries, failure_of, lines_of
 from quadloom.warehouse import Warehouse
 from quadloom_lab.memory.catalog import MemoryCatalog
 from quadloom_lab.memory.frontier import MemoryFrontier

@@ -11,14 +11,14 @@ import pytest
 from msgspec.structs import replace
 
 from fakeweb.receiver import Receiver, receiving
+from quadloom.crawling.subscriptions.webhooks import WebhookDeliverer, headers_of, key_of, signature
 from quadloom.errors import UsageError
 from quadloom.fetching.http.transport import CurlTransport
-from quadloom.model.notice import Notice
+from quadloom.model.event import Notice
 from quadloom.model.subscription import Subscription
 from quadloom.settings import GuardSettings, LimitSettings, PolitenessSettings, Settings
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.protocols.quads import Difference
-from quadloom.subscriptions.webhooks import WebhookDeliverer, headers_of, key_of, signature
 from quadloom_lab.memory.catalog import MemoryCatalog
 from quadloom_lab.memory.frontier import MemoryFrontier
 from quadloom_lab.memory.outbox import MemoryOutbox

@@ -11,16 +11,16 @@ from urllib.parse import parse_qs
 import pytest
 from msgspec.structs import replace
 
+from quadloom.crawling.subscriptions.websub import HubSubscription, HubSubscriptions, read_topics, signed
+from quadloom.documents.extract import seed_discoveries
 from quadloom.errors import NothingFound, SettingsError
 from quadloom.model.document import PushOffer
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
 from quadloom.model.page import Failure, Page
 from quadloom.model.url import fingerprint, host_of
-from quadloom.phases.extract import seed_discoveries
 from quadloom.settings import Settings, SubscriptionSettings, WebSettings
 from quadloom.stores.frontier.policy import FrontierPolicy
-from quadloom.subscriptions.websub import HubSubscription, HubSubscriptions, read_topics, signed
 from quadloom_lab.memory.catalog import MemoryCatalog
 from quadloom_lab.memory.frontier import MemoryFrontier
 

@@ -12,12 +12,12 @@ from typing import NamedTuple
 import pytest
 
 from faults.fetch_server import Seen, Server, reply
+from quadloom.crawling.topical.access import SiteRequest
+from quadloom.crawling.topical.polite_access import FetchedPage, PoliteAccess
 from quadloom.fetching.robots import RobotsRow
 from quadloom.settings import CrawlSettings, GuardSettings, LimitSettings, PolitenessSettings, Settings
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.protocols.frontier import Frontier
-from quadloom.topical.access import SiteRequest
-from quadloom.topical.polite_access import FetchedPage, PoliteAccess
 from quadloom_lab.memory.frontier import MemoryFrontier
 
 SETTINGS = Settings(
@@ -144,5 +144,5 @@ def test_a_multipart_form_has_the_same_delimiter_in_every_process(monkeypatch: p
             def hexdigest(self) -> str:
                 return ["red", "blue"][self.salt[0]]
 
-        monkeypatch.setattr("quadloom.topical.polite_access.blake2b", lambda _content, salt, **_: Digest(salt))
+        monkeypatch.setattr("quadloom.crawling.topical.polite_access.blake2b", lambda _content, salt, **_: Digest(salt))
         assert sent(server).headers["content-type"].endswith("; boundary=blue")

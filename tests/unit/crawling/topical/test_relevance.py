@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from quadloom.analysis.written_words import words_of
+from quadloom.crawling.topical.access import SiteResponse
+from quadloom.crawling.topical.crawl import make_strategy, run_strategy
+from quadloom.crawling.topical.embeddings import EmbeddingJudge
+from quadloom.crawling.topical.relevance import Example, Relevance, Topic
+from quadloom.crawling.topical.run import TopicalRun
+from quadloom.crawling.topical.search.queries import TermStatistics, combining, site_stop_words, top_terms
+from quadloom.crawling.topical.search.web_search import BraveSearcher, FileSearcher, SearxngSearcher, WebHit, sites_of
+from quadloom.crawling.topical.strategies.candidates import CandidateModel, CandidateQueue
+from quadloom.documents.words.written_words import words_of
 from quadloom.errors import SettingsError, UsageError
-from quadloom.topical.access import SiteResponse
-from quadloom.topical.crawl import make_strategy, run_strategy
-from quadloom.topical.embeddings import EmbeddingJudge
-from quadloom.topical.relevance import Example, Relevance, Topic
-from quadloom.topical.run import TopicalRun
-from quadloom.topical.search.queries import TermStatistics, combining, site_stop_words, top_terms
-from quadloom.topical.search.web_search import BraveSearcher, FileSearcher, SearxngSearcher, WebHit, sites_of
-from quadloom.topical.strategies.candidates import CandidateModel, CandidateQueue
 from quadloom_lab.topical.corpus import Corpus
 from quadloom_lab.topical.evaluation import SimulatedAccess, World
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quadloom.topical.access import SiteRequest, SiteResponse, run_sequence
-from quadloom.topical.anchors import read_outline
-from quadloom.topical.relevance import Topic
-from quadloom.topical.run import TopicalRun, article_links
+from quadloom.crawling.topical.access import SiteRequest, SiteResponse, run_sequence
+from quadloom.crawling.topical.anchors import read_outline
+from quadloom.crawling.topical.relevance import Topic
+from quadloom.crawling.topical.run import TopicalRun, article_links
 
 
 class Site:

@@ -7,12 +7,12 @@ import time
 from contextlib import closing
 
 from postgres_server import postgres
+from quadloom.crawling.topical.relevance import Topic
+from quadloom.crawling.topical.sites import SeedSite
+from quadloom.crawling.topical.watched_topics import WATCHED, WatchedTopic, watch
 from quadloom.stores.postgres.catalog import PostgresCatalog
 from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.shards import shard_of
-from quadloom.topical.relevance import Topic
-from quadloom.topical.sites import SeedSite
-from quadloom.topical.watched_topics import WATCHED, WatchedTopic, watch
 
 HOSTS = ("a.example", "b.test", "c.example.org")
 SHARDS = [shard_of(host) for host in HOSTS]

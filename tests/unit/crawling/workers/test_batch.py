@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from quadloom.crawling.workers import batch
+from quadloom.crawling.workers.batch import TransformPool
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.settings import CrawlSettings, Settings
-from quadloom.workers import batch
-from quadloom.workers.batch import TransformPool
 
 SETTINGS = Settings(crawl=CrawlSettings(workers=2))
 

@@ -13,16 +13,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from quadloom.crawling.workers.pool import PoolChanged, TransformResult, WorkerPool
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.process import limits
 from quadloom.process.limits import TaskTime
 from quadloom.settings import LimitSettings, Settings
-from quadloom.workers.pool import PoolChanged, TransformResult, WorkerPool
 
 BURNING = """
 import os, time
-import quadloom.pipeline as pipeline
+import quadloom.documents.pipeline as pipeline
 original = pipeline.process_page
 
 def burning(page, *rest):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from quadloom.workers.worker_main import RecentLinks
+from quadloom.crawling.workers.worker_main import RecentLinks
 
 
 def test_only_new_links_and_shorter_paths_are_news() -> None:

@@ -9,7 +9,7 @@ import brotli
 import pytest
 import zstandard
 
-from quadloom.fetching.http.content_coding import BodyDecoder, coding_of
+from quadloom.documents.archives.content_coding import BodyDecoder, coding_of
 
 MIB = 1024 * 1024
 

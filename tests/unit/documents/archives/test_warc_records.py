@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from quadloom.export.imported_pages import read_files
+from quadloom.maintenance.importing.imported_pages import read_files
 from quadloom.model.finding import Finding
 from quadloom.model.page import Page
 from quadloom.model.url import resolve

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
 import quadloom
-from quadloom.checks.codes import CodeEntry, codes
+from quadloom.documents.checks.codes import CodeEntry, codes
 from quadloom_lab.markup import markup
+from unit import ROOT
 
-ROOT = Path(__file__).resolve().parents[3]
 EXAMPLES = [
     (entry, syntax) for entry in codes().values() for syntax in entry.syntaxes if entry.wrong or entry.wrong_markup
 ]
@@ -32,7 +31,9 @@ def test_the_wrong_example_has_the_finding_and_the_right_one_has_not(entry: Code
 
 
 def test_every_code_of_the_checks_is_explained() -> None:
-    sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src/quadloom/checks").glob("*.py"))
+    sources = "".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "src/quadloom/documents/checks").glob("*.py")
+    )
     for name in ("unknown-type", "unknown-property", "wrong-domain", "wrong-value", "superseded"):
         assert f"schema-{name}" in codes()
         assert f"vocabulary-{name}" in codes()

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 import quadloom
-from quadloom.checks.vocabulary import vocabularies
+from quadloom.documents.checks.vocabulary import vocabularies
 from quadloom.model.finding import Finding
 from quadloom.settings import Settings
 from quadloom_lab.audit.descriptions import description

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quadloom.checks.page import check_audit_settings
+from quadloom.documents.checks.page import check_audit_settings
 from quadloom.errors import SettingsError
 from quadloom.settings import AuditSettings
 

@@ -7,12 +7,12 @@ import random
 from typing import NamedTuple
 
 import pytest
-from check_examples import EXAMPLES
 
 import quadloom
-from quadloom.checks.vocabulary import vocabularies
+from quadloom.documents.checks.vocabulary import vocabularies
 from quadloom.model.finding import Finding
 from quadloom_lab.markup import SYNTAXES, Described, page
+from unit.documents.checks.check_examples import EXAMPLES
 
 URL = "https://shop.example/things/1"
 TABLE = vocabularies().schema

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from quadloom.documents.syntaxes import plugins
+from quadloom.documents.syntaxes.installed import SYNTAXES
+from quadloom.documents.syntaxes.plugins import check_syntaxes
+from quadloom.documents.transform import transform
 from quadloom.errors import SettingsError
-from quadloom.phases.loaders import check_syntaxes
-from quadloom.phases.transform import transform
 from quadloom.settings import ServiceSettings, Settings, TransformSettings
-from quadloom.syntaxes import plugins
-from quadloom.syntaxes.installed import SYNTAXES
 from quadloom.warehouse import Warehouse
+from unit import ROOT
 
 URL = "https://site.example/data"
 FILES = {
@@ -73,7 +74,7 @@ def test_a_name_like_no_other_is_an_error_with_the_list() -> None:
 
 
 def test_the_reference_lists_all_names() -> None:
-    reference = Path(__file__).parents[3] / "docs/reference/vocabulary.md"
+    reference = ROOT / "docs/reference/vocabulary.md"
     section = reference.read_text(encoding="utf-8").partition("## Names of syntaxes")[2].partition("\n## ")[0]
     listed = [re.findall(r"`(\w+)`", row.split("|")[1]) for row in section.splitlines() if row.startswith("| `")]
     assert sorted(name for names in listed for name in names) == sorted(SYNTAXES.names)

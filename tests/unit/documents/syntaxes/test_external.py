@@ -8,13 +8,13 @@ from contextlib import ExitStack
 
 import pytest
 
+from quadloom.crawling.workers.services.client import ask_now
+from quadloom.documents.syntaxes.external import ServicesNeeded, with_services
+from quadloom.documents.syntaxes.registry import Registry
+from quadloom.documents.transform import transform
 from quadloom.model.document import Transformed
 from quadloom.model.service import ServiceAnswer
-from quadloom.phases.transform import transform
 from quadloom.settings import ServiceSettings, Settings
-from quadloom.syntaxes.external import ServicesNeeded, with_services
-from quadloom.syntaxes.registry import Registry
-from quadloom.workers.services.client import ask_now
 from service_server import Answer, Instance, running
 
 URL = "https://site.example/picture.png"

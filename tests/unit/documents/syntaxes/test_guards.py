@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quadloom.documents.syntaxes.guards import MAX_ATTRIBUTES, MAX_XML_DEPTH, check_xml, tag_bounds_in_python
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes.guards import MAX_ATTRIBUTES, MAX_XML_DEPTH, check_xml, tag_bounds_in_python
 
 LONG = b"<!-- " + b"x" * 64 * MAX_ATTRIBUTES + b" -->"
 
@@ -46,7 +46,7 @@ def test_what_only_looks_like_tags(padding: bytes) -> None:
 def test_no_text_needs_numpy(padding: bytes) -> None:
     """Importing it costs a worker as much CPU as reading fifty pages."""
     code = (
-        "import sys; from quadloom.syntaxes.guards import check_xml; "
+        "import sys; from quadloom.documents.syntaxes.guards import check_xml; "
         f"check_xml(b'<r>' + b'<a></a>' * 1000 + {padding!r} + b'</r>'); sys.exit('numpy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -54,6 +54,6 @@ def test_no_text_needs_numpy(padding: bytes) -> None:
 
 @given(st.lists(st.sampled_from([b"<", b">", b"/", b"/>", b"</", b"<a", b"!", b"<?", b"'", b"x" * 9, b" "])))
 def test_both_twins_find_the_same_bounds(parts: list[bytes]) -> None:
-    texts = pytest.importorskip("quadloom.native.texts")
+    texts = pytest.importorskip("quadloom.documents.native.texts")
     xml = b"".join(parts)
     assert texts.tag_bounds(xml) == tag_bounds_in_python(xml)

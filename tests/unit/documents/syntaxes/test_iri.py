@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from quadloom.syntaxes.iri import BaseIri, is_well_formed, resolve
+from quadloom.documents.syntaxes.iri import BaseIri, is_well_formed, resolve
 
 EXAMPLES = {
     "g:h": "g:h",

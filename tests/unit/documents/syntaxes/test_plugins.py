@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from quadloom.phases.transform import transform
-from quadloom.syntaxes.installed import SYNTAXES
-from quadloom.syntaxes.plugins import GROUP, with_plugins
+from quadloom.documents.syntaxes.installed import SYNTAXES
+from quadloom.documents.syntaxes.plugins import GROUP, with_plugins
+from quadloom.documents.transform import transform
 
 MODULE = """
 class Good:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quadloom.syntaxes.registry import Context
+from quadloom.documents.syntaxes.registry import Context
 
 PAGE = b"""<!doctype html><title>T</title><table><tr><td>1</table><p>a<p>b<my-thing>c</my-thing>
 <svg><linearGradient/></svg><x:y>z</x:y><a href=/>home</a>"""

@@ -7,9 +7,9 @@ import tracemalloc
 import pyoxigraph as ox
 import pytest
 
-from quadloom.syntaxes.guards import check_triple_terms
-from quadloom.syntaxes.rdf.blank_nodes import skolemise
-from quadloom.syntaxes.sink import Sink
+from quadloom.documents.syntaxes.guards import check_triple_terms
+from quadloom.documents.syntaxes.rdf.blank_nodes import skolemise
+from quadloom.documents.syntaxes.sink import Sink
 
 MEBIBYTE = "x" * (1 << 20)
 

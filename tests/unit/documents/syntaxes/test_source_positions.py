@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quadloom.syntaxes.registry import Positions
+from quadloom.documents.syntaxes.registry import Positions
 
 SOURCE = (
     "<title>é</title>\r\n<script>var a = '<div>'</script>\n"

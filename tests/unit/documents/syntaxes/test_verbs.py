@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import pytest
 
-from quadloom.phases.transform import transform
+from quadloom.documents.syntaxes import jsonld, microdata, microformats, rdf, rdfa
+from quadloom.documents.syntaxes.feeds import json_feed, sitemaps, xml_feeds
+from quadloom.documents.syntaxes.html import page
+from quadloom.documents.syntaxes.installed import SYNTAXES
+from quadloom.documents.syntaxes.xml import generic, grddl, xslt
+from quadloom.documents.transform import transform
 from quadloom.settings import Settings, TransformSettings
-from quadloom.syntaxes import jsonld, microdata, microformats, rdf, rdfa
-from quadloom.syntaxes.feeds import json_feed, sitemaps, xml_feeds
-from quadloom.syntaxes.html import page
-from quadloom.syntaxes.installed import SYNTAXES
-from quadloom.syntaxes.xml import generic, grddl, xslt
 
 URL = "https://site.example/page"
 GRDDL = b"""<html xmlns="http://www.w3.org/1999/xhtml"><head profile="http://www.w3.org/2003/g/data-view"><title>T</title>

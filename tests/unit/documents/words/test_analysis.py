@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from quadloom.analysis.languages import language_of
-from quadloom.analysis.scripts import is_gram, readable, splittable
-from quadloom.analysis.stems import INDEXED, stemmer
-from quadloom.analysis.words import analyse_document, analyse_phrase, analyse_query, query_tokens, tokens_of
+from quadloom.documents.words.analysis import analyse_document, analyse_phrase, analyse_query, query_tokens, tokens_of
+from quadloom.documents.words.languages import language_of
+from quadloom.documents.words.scripts import is_gram, readable, splittable
+from quadloom.documents.words.stems import INDEXED, stemmer
 
 
 def _holds(tokens: list[str], phrase: tuple[str, ...]) -> bool:

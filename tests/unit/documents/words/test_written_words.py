@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quadloom.analysis.written_words import stop_words, words_of, written_words
+from quadloom.documents.words.written_words import stop_words, words_of, written_words
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from quadloom.export.imported_pages import ImportedPage
-from quadloom.maintenance.import_ import import_pages
+from quadloom.maintenance.importing.import_files import import_pages
+from quadloom.maintenance.importing.imported_pages import ImportedPage
 from quadloom.model.page import Page
 from quadloom.settings import CrawlSettings, Settings
 from quadloom.warehouse import Warehouse

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quadloom.export.imported_pages import read_rdf
+from quadloom.maintenance.importing.imported_pages import read_rdf
 
 PAGE = "http://a.example/"
 NOW = 1.7e9

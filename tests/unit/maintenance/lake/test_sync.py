@@ -15,14 +15,14 @@ import pyoxigraph as ox
 import pytest
 
 from quadloom.errors import QueryRefused, QuerySyntaxError, UsageError
-from quadloom.maintenance.bulk import BulkJob, Runner, TaskResult, in_processes
 from quadloom.maintenance.lake import sync as sync_module
 from quadloom.maintenance.lake.place import DirectoryLake, place_of, read_manifest
 from quadloom.maintenance.lake.query import ask, lake_files, views
 from quadloom.maintenance.lake.sync import sync, sync_part
 from quadloom.maintenance.lake.tables import quad_rows
 from quadloom.model.page import Page
-from quadloom.ranking.link_matrix import LinkMatrix
+from quadloom.planning.ranking.link_matrix import LinkMatrix
+from quadloom.process.bulk_tasks import BulkJob, Runner, TaskResult, in_processes
 from quadloom.stores.archive.warc_record import encode, file_header
 from quadloom.warehouse import Warehouse
 from servers import new_bucket

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from quadloom.errors import SettingsError, UsageError
-from quadloom.maintenance.bulk import BulkJob, Runner, TaskResult, in_processes
 from quadloom.maintenance.parallel.importance import ParallelRanking, sum_part
-from quadloom.ranking.link_matrix import LinkMatrix
-from quadloom.ranking.page_ranks import PageRanks, Ranking
-from quadloom.ranking.ranker import PageRanker
-from quadloom.ranking.ranking_process import RankingInThread
-from quadloom.ranking.usefulness import RankingRules, RankVectors, Variant, rank
+from quadloom.planning.ranking.link_matrix import LinkMatrix
+from quadloom.planning.ranking.page_ranks import PageRanks, Ranking
+from quadloom.planning.ranking.ranker import PageRanker
+from quadloom.planning.ranking.ranking_process import RankingInThread
+from quadloom.planning.ranking.usefulness import RankingRules, RankVectors, Variant, rank
+from quadloom.process.bulk_tasks import BulkJob, Runner, TaskResult, in_processes
 from quadloom.settings import FreshnessSettings, Settings
-from quadloom.stores.stores import Stores
+from quadloom.stores.opened import Stores
 from quadloom.warehouse import Warehouse
 
 PAGES, WIDTH = 600, 140

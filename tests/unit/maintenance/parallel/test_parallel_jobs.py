@@ -18,19 +18,19 @@ import pytest
 import zstandard
 
 from postgres_server import postgres
-from quadloom.asking.statistics import STATISTICS, Statistics
+from quadloom.asking.export.selection import Selection
 from quadloom.errors import SettingsError, UsageError
-from quadloom.export.selection import Selection
-from quadloom.maintenance.bulk import BulkJob, Runner, TaskResult, in_processes
 from quadloom.maintenance.parallel import ranges
 from quadloom.maintenance.parallel.ranges import range_of, range_tasks
 from quadloom.maintenance.rebuild import RebuiltFile
 from quadloom.model.page import Page
 from quadloom.model.quads import Quads
 from quadloom.model.wire import encode as wire_encode
+from quadloom.process.bulk_tasks import BulkJob, Runner, TaskResult, in_processes
 from quadloom.settings import CrawlSettings, Settings, StoreSettings
 from quadloom.stores.archive.warc_record import encode, file_header
 from quadloom.stores.protocols.text import SearchRequest
+from quadloom.stores.statistics import STATISTICS, Statistics
 from quadloom.warehouse import Warehouse
 from servers import Server, sparql_server
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import gamma, norm
 
-from quadloom.scheduling.change_rate import ChangeRate, Estimate, Prior, SitePrior
+from quadloom.planning.policy.change_rate import ChangeRate, Estimate, Prior, SitePrior
 from quadloom_lab.scheduling.change_rates import ChangeRates
 
 DAY = 86_400.0

@@ -7,8 +7,8 @@ import time
 import numpy as np
 import pytest
 
-from quadloom.scheduling.demand import Demand, place
-from quadloom.scheduling.objectives import Policy
+from quadloom.planning.policy.demand import Demand, place
+from quadloom.planning.policy.objectives import Policy
 from quadloom_lab.scheduling.optimal_refresh import solve
 
 DAY = 86_400.0

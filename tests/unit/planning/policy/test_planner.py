@@ -11,11 +11,11 @@ import pytest
 
 from quadloom.model import wire
 from quadloom.model.outcome import Outcome, PageRow
-from quadloom.scheduling.demand import place
-from quadloom.scheduling.facts import schedule_facts
-from quadloom.scheduling.objectives import freshness, harmonic_cost, ideal_period, value, xyleme_cost
-from quadloom.scheduling.page_row import PageScheduleRow
-from quadloom.scheduling.planner import PageSchedule, Planner, PlannerState, VisitObservation
+from quadloom.planning.policy.demand import place
+from quadloom.planning.policy.facts import schedule_facts
+from quadloom.planning.policy.objectives import freshness, harmonic_cost, ideal_period, value, xyleme_cost
+from quadloom.planning.policy.page_row import PageScheduleRow
+from quadloom.planning.policy.planner import PageSchedule, Planner, PlannerState, VisitObservation
 from quadloom.settings import FreshnessSettings
 from quadloom_lab.scheduling.optimal_refresh import optimal_rates
 
@@ -99,7 +99,7 @@ def test_politeness_of_one_host_binds_and_the_others_share_the_rest() -> None:
 
 @pytest.mark.parametrize("policy", ["harmonic", "xyleme", "freshness", "uniform"])
 def test_scalar_period_is_the_vector_one(policy: str) -> None:
-    from quadloom.scheduling.objectives import rate_at_price
+    from quadloom.planning.policy.objectives import rate_at_price
 
     for weight, rate, price in [
         (1.0, 1e-6, 1e3),

@@ -10,7 +10,7 @@ import pytest
 
 from quadloom.model.link import CHANGE_FREQUENCIES, stated_rhythm
 from quadloom.model.outcome import Outcome
-from quadloom.scheduling.planner import PageSchedule, Planner, VisitObservation
+from quadloom.planning.policy.planner import PageSchedule, Planner, VisitObservation
 from quadloom.settings import FreshnessSettings
 
 DAY = 86_400.0

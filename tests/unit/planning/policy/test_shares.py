@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quadloom.errors import SettingsError
-from quadloom.scheduling.shares import BandwidthShares, ClassUse, ReadCounts
+from quadloom.planning.policy.shares import BandwidthShares, ClassUse, ReadCounts
 
 MANY = ReadCounts(suspects=10**6, pages=10**6, refresh=10**6)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quadloom.scheduling.suspects import SuspectModel, suffix_of
+from quadloom.planning.policy.suspects import SuspectModel, suffix_of
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from quadloom.scheduling.trust import Trust, announced_age
+from quadloom.planning.policy.trust import Trust, announced_age
 
 
 def test_a_newcomer_is_not_believed() -> None:

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from quadloom.errors import UsageError
-from quadloom.ranking import link_kernels, sweeps
-from quadloom.ranking.importance import ImportanceIteration, fixpoint, importance, sweep
-from quadloom.ranking.link_slices import MemorySlices
-from quadloom.ranking.sweeps import SliceSweeps, sweeps_of
-from quadloom.ranking.usefulness import RankingRules, promoted, rank, usefulness, weights
+from quadloom.planning.ranking import link_kernels, sweeps
+from quadloom.planning.ranking.importance import ImportanceIteration, fixpoint, importance, sweep
+from quadloom.planning.ranking.link_slices import MemorySlices
+from quadloom.planning.ranking.sweeps import SliceSweeps, sweeps_of
+from quadloom.planning.ranking.usefulness import RankingRules, promoted, rank, usefulness, weights
 from thoroughness import examples
 
 ENGINES = ["scipy", "numba"] if link_kernels.kernels() is not None else ["scipy"]
@@ -112,8 +112,8 @@ def test_slices_of_any_width_and_scipy_alone_give_the_same(monkeypatch: pytest.M
         got = fixpoint(sweeps_of(MemorySlices(csr.indptr, csr.indices, width)))
         assert got.error <= 1e-9
         assert np.abs(got.vector - expected).sum() < 3e-9
-    monkeypatch.setattr("quadloom.ranking.sweeps.kernels", lambda: None)
-    monkeypatch.setattr("quadloom.ranking.link_slices.kernels", lambda: None)
+    monkeypatch.setattr("quadloom.planning.ranking.sweeps.kernels", lambda: None)
+    monkeypatch.setattr("quadloom.planning.ranking.link_slices.kernels", lambda: None)
     got = fixpoint(sweeps_of(MemorySlices(csr.indptr, csr.indices, 700)))
     assert np.abs(got.vector - expected).sum() < 3e-9
     structured = np.arange(3000) % 5 == 0

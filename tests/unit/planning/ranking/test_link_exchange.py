@@ -11,10 +11,10 @@ import numpy.typing as npt
 import pytest
 
 from quadloom.model.url import fingerprint
-from quadloom.ranking.link_exchange import LinkExchange
-from quadloom.ranking.link_matrix import RECORD, LinkMatrix
-from quadloom.ranking.ranker import PageRanker
-from quadloom.ranking.ranking_process import RankingInThread
+from quadloom.planning.ranking.link_exchange import LinkExchange
+from quadloom.planning.ranking.link_matrix import RECORD, LinkMatrix
+from quadloom.planning.ranking.ranker import PageRanker
+from quadloom.planning.ranking.ranking_process import RankingInThread
 from quadloom.settings import FreshnessSettings
 
 NOW = 1_000_000.0

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quadloom.ranking.link_lookup import links_touching
-from quadloom.ranking.link_matrix import LinkMatrix
+from quadloom.planning.ranking.link_lookup import links_touching
+from quadloom.planning.ranking.link_matrix import LinkMatrix
 
 _READINGS = st.lists(st.tuples(st.integers(0, 9), st.lists(st.integers(0, 9), max_size=6)), max_size=20)
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quadloom.model.link import LinkKind
-from quadloom.ranking.importance import fixpoint, importance
-from quadloom.ranking.link_matrix import KINDS, RECORD, RESET, LinkMatrix
-from quadloom.ranking.sweeps import sweeps_of
+from quadloom.planning.ranking.importance import fixpoint, importance
+from quadloom.planning.ranking.link_matrix import KINDS, RECORD, RESET, LinkMatrix
+from quadloom.planning.ranking.sweeps import sweeps_of
 from thoroughness import examples
 
 PAGES = [(n * 0x9E3779B97F4A7C15 + 11) % (1 << 64) - (1 << 63) for n in range(40)]

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from quadloom.ranking import link_kernels
-from quadloom.ranking.link_slices import LinkSlices, MemorySlices, slice_width, write_slices
+from quadloom.planning.ranking import link_kernels
+from quadloom.planning.ranking.link_slices import LinkSlices, MemorySlices, slice_width, write_slices
 from thoroughness import examples
 
 
@@ -72,7 +72,7 @@ def test_distant_sources_are_reached_over_fillers(tmp_path: Path, monkeypatch: p
     csr = sparse_web()
     compiled = MemorySlices(csr.indptr, csr.indices, width)
     on_disk = write_slices(tmp_path, csr.indptr, csr.indices, width, links_at_once=50_000)
-    monkeypatch.setattr("quadloom.ranking.link_slices.kernels", lambda: None)
+    monkeypatch.setattr("quadloom.planning.ranking.link_slices.kernels", lambda: None)
     plain = MemorySlices(csr.indptr, csr.indices, width)
     if width > 1 << 20:
         assert len(plain.words) > 4 * plain.links  # one bit is left for the distance

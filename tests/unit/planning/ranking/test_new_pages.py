@@ -6,7 +6,7 @@ import tracemalloc
 
 import numpy as np
 
-from quadloom.ranking.new_pages import NewPages
+from quadloom.planning.ranking.new_pages import NewPages
 
 
 def test_ids_are_those_of_a_dict() -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from quadloom.ranking.importance import importance
-from quadloom.ranking.opic import Opic
+from quadloom.planning.ranking.importance import importance
+from quadloom.planning.ranking.opic import Opic
 
 
 def web(pages: int, seed: int) -> tuple[list[list[int]], sparse.csr_array]:

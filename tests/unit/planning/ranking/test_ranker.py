@@ -16,12 +16,12 @@ from scipy import sparse
 from quadloom.errors import ChildFailed
 from quadloom.model.subscription import Subscription, personalization
 from quadloom.model.url import fingerprint
-from quadloom.ranking import page_ranks, ranker
-from quadloom.ranking.importance import importance
-from quadloom.ranking.page_ranks import MOVED, Fingerprints, PageRanks, RankMasks, SortedPages, page_rank_of
-from quadloom.ranking.ranker import PageRanker
-from quadloom.ranking.ranking_job import RankingOrder, RankingResult
-from quadloom.ranking.ranking_process import RankingInThread, RankingProcess
+from quadloom.planning.ranking import page_ranks, ranker
+from quadloom.planning.ranking.importance import importance
+from quadloom.planning.ranking.page_ranks import MOVED, Fingerprints, PageRanks, RankMasks, SortedPages, page_rank_of
+from quadloom.planning.ranking.ranker import PageRanker
+from quadloom.planning.ranking.ranking_job import RankingOrder, RankingResult
+from quadloom.planning.ranking.ranking_process import RankingInThread, RankingProcess
 from quadloom.settings import FreshnessSettings
 
 NOW = 1_000_000.0
@@ -174,7 +174,7 @@ def test_all_rankings_of_a_growing_web_stay_within_their_share(tmp_path: Path, m
 
         def close(self) -> None: ...
 
-    monkeypatch.setattr("quadloom.ranking.ranker.time.process_time", lambda: spent[0])
+    monkeypatch.setattr("quadloom.planning.ranking.ranker.time.process_time", lambda: spent[0])
     ranking = PageRanker(tmp_path, FreshnessSettings(), lambda: (), lambda: (), runner=Priced())
     ranking.recompute(NOW)  # the first comes by the clock
     for number in range(600):
@@ -379,7 +379,7 @@ def test_others_see_links_while_the_crawl_goes_on(tmp_path: Path, monkeypatch: p
     ranking = make(tmp_path)
     ranking.append(KEYS[1], packed(0))
     assert not sum(file.stat().st_size for file in tmp_path.glob("*.edges"))
-    monkeypatch.setattr("quadloom.ranking.ranker._FLUSH_SECONDS", 0.0)
+    monkeypatch.setattr("quadloom.planning.ranking.ranker._FLUSH_SECONDS", 0.0)
     ranking.append(KEYS[2], packed(0))
     assert sum(file.stat().st_size for file in tmp_path.glob("*.edges"))
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from quadloom.maintenance.links import StoredLinks
-from quadloom.ranking import segment_compaction
-from quadloom.ranking.link_exchange import LinkExchange
-from quadloom.ranking.link_lookup import links_touching
-from quadloom.ranking.link_matrix import RECORD, LinkMatrix
-from quadloom.ranking.segment_compaction import compact_segments
+from quadloom.planning.ranking import segment_compaction
+from quadloom.planning.ranking.link_exchange import LinkExchange
+from quadloom.planning.ranking.link_lookup import links_touching
+from quadloom.planning.ranking.link_matrix import RECORD, LinkMatrix
+from quadloom.planning.ranking.segment_compaction import compact_segments
 
 PAGES = 40
 SEGMENT = 50 * RECORD.itemsize

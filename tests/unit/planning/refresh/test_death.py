@@ -11,7 +11,7 @@ import pytest
 from fakeweb.simulated_crawl import START, Answer, SimulatedCrawl
 from quadloom.model.outcome import Outcome
 from quadloom.model.subscription import Subscription
-from quadloom.refresh.state import remember
+from quadloom.planning.refresh.state import remember
 from quadloom.settings import CrawlSettings, FreshnessSettings, Settings
 
 SEED = "http://a.example/"
@@ -137,7 +137,7 @@ def test_the_default_span_is_days(tmp_path: Path, dies: bool) -> None:
 
 
 def test_what_is_remembered_is_bounded_and_adding_to_it_stays_cheap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quadloom.refresh.state._REMEMBERED", 100_000)
+    monkeypatch.setattr("quadloom.planning.refresh.state._REMEMBERED", 100_000)
     entries: dict[int, bool] = {}
 
     def cost(first: int) -> float:

@@ -12,8 +12,8 @@ from quadloom.model.link import Discovery
 from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
 from quadloom.model.url import canonical, fingerprint, host_of
 from quadloom.model.visit import Visit
-from quadloom.refresh.pacing import BandwidthPacer
-from quadloom.scheduling.shares import BandwidthShares
+from quadloom.planning.policy.shares import BandwidthShares
+from quadloom.planning.refresh.pacing import BandwidthPacer
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.protocols.frontier import Frontier, Quota
 from quadloom.stores.sqlite.database import SqliteDatabase

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from quadloom.crawl.explain import why
+from quadloom.crawling.run.explain import why
 from quadloom.model.link import Discovery, LinkKind
 from quadloom.model.outcome import Outcome, PageRow, Settlement
 from quadloom.model.url import fingerprint, host_of
 from quadloom.model.visit import Visit
-from quadloom.refresh.predictor import DataPredictor
-from quadloom.refresh.scheduler import RefreshScheduler
-from quadloom.refresh.state import schedule_of
-from quadloom.scheduling.scope import Scope, ScopeRecord
+from quadloom.planning.refresh.predictor import DataPredictor
+from quadloom.planning.refresh.scheduler import RefreshScheduler
+from quadloom.planning.refresh.state import schedule_of
+from quadloom.planning.scope import Scope, ScopeRecord
 from quadloom.settings import Settings
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.protocols.frontier import Quota

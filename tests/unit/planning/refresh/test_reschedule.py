@@ -16,14 +16,14 @@ from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
 from quadloom.model.url import fingerprint, host_of
 from quadloom.model.visit import Visit
 from quadloom.model.wire import decode
-from quadloom.ranking.ranker import PageRanker
-from quadloom.ranking.ranking_process import RankingInThread
-from quadloom.refresh.reschedule import Rescheduler, SlicePauses
-from quadloom.refresh.scheduler import RefreshScheduler
-from quadloom.refresh.shares_change import SharesChange
-from quadloom.scheduling.page_row import PageScheduleRow
-from quadloom.scheduling.planner import Planner
-from quadloom.scheduling.scope import Scope, ScopeRecord
+from quadloom.planning.policy.page_row import PageScheduleRow
+from quadloom.planning.policy.planner import Planner
+from quadloom.planning.ranking.ranker import PageRanker
+from quadloom.planning.ranking.ranking_process import RankingInThread
+from quadloom.planning.refresh.reschedule import Rescheduler, SlicePauses
+from quadloom.planning.refresh.scheduler import RefreshScheduler
+from quadloom.planning.refresh.shares_change import SharesChange
+from quadloom.planning.scope import Scope, ScopeRecord
 from quadloom.settings import FreshnessSettings, Settings
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.sqlite.catalog import SqliteCatalog

@@ -15,11 +15,11 @@ from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
 from quadloom.model.url import fingerprint, host_of
 from quadloom.model.visit import Visit
 from quadloom.model.wire import decode
-from quadloom.refresh.scheduler import RefreshScheduler, http_date
-from quadloom.refresh.shares_change import SharesChange
-from quadloom.scheduling.facts import schedule_facts
-from quadloom.scheduling.page_row import PageScheduleRow
-from quadloom.scheduling.planner import Planner
+from quadloom.planning.policy.facts import schedule_facts
+from quadloom.planning.policy.page_row import PageScheduleRow
+from quadloom.planning.policy.planner import Planner
+from quadloom.planning.refresh.scheduler import RefreshScheduler, http_date
+from quadloom.planning.refresh.shares_change import SharesChange
 from quadloom.settings import FreshnessSettings, Settings
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.sqlite.catalog import SqliteCatalog

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import pytest
 
 from fakeweb.simulated_crawl import START, Answer, LoggedRequest, SimulatedCrawl
-from quadloom.refresh.shares_change import SharesChange
-from quadloom.scheduling.objectives import Policy
+from quadloom.planning.policy.objectives import Policy
+from quadloom.planning.refresh.shares_change import SharesChange
 from quadloom.settings import CrawlSettings, FreshnessSettings, Settings
 
 SEED = "http://seed.example/"

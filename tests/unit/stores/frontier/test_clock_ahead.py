@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from quadloom.documents.extract import seed_discoveries
 from quadloom.model.outcome import HostPace, Outcome, Settlement
-from quadloom.phases.extract import seed_discoveries
 from quadloom.settings import PolitenessSettings, Settings
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.sqlite.database import SqliteDatabase

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from quadloom.crawling.ingest.intake import Ingest
 from quadloom.errors import DiskFull, StoreUnavailable
-from quadloom.ingest.hooks import FinishedVisit, SettleBatch
-from quadloom.ingest.ingest import Ingest
 from quadloom.model.outcome import Outcome
 from quadloom.model.page import Failure
 from quadloom.model.url import Url
@@ -16,6 +15,7 @@ from quadloom.model.visit import Visit
 from quadloom.settings import Settings
 from quadloom.stores import transactions
 from quadloom.stores.named_values import NamedValue
+from quadloom.stores.protocols.settlement import FinishedVisit, SettleBatch
 from quadloom.warehouse import Warehouse
 
 URL = Url.parse("http://site.example/")

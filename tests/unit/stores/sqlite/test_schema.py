@@ -99,7 +99,7 @@ def test_a_kill_between_two_steps_leaves_one_version_or_the_next(tmp_path: Path,
     script = """
         import os, signal, sys
         from pathlib import Path
-        from unit.stores.test_migrations import LATER, NEXT
+        from unit.stores.sqlite.test_schema import LATER, NEXT
         from quadloom.stores.sqlite.database import SqliteDatabase
 
         class Killed(SqliteDatabase):

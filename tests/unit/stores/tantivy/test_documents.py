@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 import tantivy
 
-from quadloom.stores.protocols.text import SearchRequest, TextDocument
-from quadloom.stores.text.documents import to_tantivy
-from quadloom.stores.text.tantivy import TantivyText
+from quadloom.model.text import TextDocument
+from quadloom.stores.protocols.text import SearchRequest
+from quadloom.stores.tantivy.documents import to_tantivy
+from quadloom.stores.tantivy.index import TantivyText
 
 PAGE = TextDocument(
     id="http://a.example/",

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from quadloom.errors import StoreError, WarehouseLocked
-from quadloom.stores.protocols.text import SearchRequest, TextDocument
-from quadloom.stores.search.synonyms import Synonyms
-from quadloom.stores.text.tantivy import TantivyText
+from quadloom.model.text import TextDocument
+from quadloom.stores.protocols.text import SearchRequest
+from quadloom.stores.tantivy.index import TantivyText
+from quadloom.stores.text_queries.synonyms import Synonyms
 
 
 def test_a_reader_beside_the_writer_follows_its_commits(tmp_path: Path) -> None:
@@ -89,7 +90,7 @@ def test_a_killed_writer_leaves_its_last_commit_and_no_lock(tmp_path: Path) -> N
         import os, signal, sys
         from pathlib import Path
         from quadloom.stores.protocols.text import TextDocument
-        from quadloom.stores.text.tantivy import TantivyText
+        from quadloom.stores.tantivy.index import TantivyText
         index = TantivyText(Path(sys.argv[1]))
         index.put([TextDocument(id=f"http://a.example/{n}", title="kept") for n in range(50)])
         index.commit()

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from quadloom.stores.protocols.text import SearchRequest, TextDocument
+from quadloom.model.text import TextDocument
+from quadloom.stores.protocols.text import SearchRequest
 from quadloom.stores.shards import shard_of
-from quadloom.stores.text import sharded
-from quadloom.stores.text.generations import claim, newest_claim, newest_ready, place, take_over
-from quadloom.stores.text.sharded import ShardedText
-from quadloom.stores.text.tantivy import TantivyText
+from quadloom.stores.tantivy import sharded
+from quadloom.stores.tantivy.generations import claim, newest_claim, newest_ready, place, take_over
+from quadloom.stores.tantivy.index import TantivyText
+from quadloom.stores.tantivy.sharded import ShardedText
 
 WORDS = [f"word{number}" for number in range(60)]
 

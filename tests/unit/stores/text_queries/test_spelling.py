@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from quadloom.errors import SettingsError
-from quadloom.stores.search.forms import longer_words, word_forms
-from quadloom.stores.search.spelling import distance, nearest, similar
-from quadloom.stores.search.synonyms import Synonyms
+from quadloom.stores.text_queries.forms import longer_words, word_forms
+from quadloom.stores.text_queries.spelling import distance, nearest, similar
+from quadloom.stores.text_queries.synonyms import Synonyms
 
 
 class Words(dict[str, int]):

@@ -12,20 +12,19 @@ import msgspec
 import pyoxigraph as ox
 import pytest
 from starlette.testclient import TestClient
-from web_fixture import BOOK
 
-from quadloom.crawl.control import ControlRequest, ControlServer, Value
+from quadloom.crawling.run.control import ControlRequest, ControlServer, Value
+from quadloom.crawling.subscriptions.standing_queries import FAILURES, StandingQueryFailure
 from quadloom.errors import UsageError
-from quadloom.model.event import Event
-from quadloom.model.notice import Notice
+from quadloom.model.event import Event, Notice
 from quadloom.model.subscription import Subscription
 from quadloom.settings import Settings, WebSettings
 from quadloom.stores.protocols.outbox import Delivery
-from quadloom.subscriptions.standing_queries import FAILURES, StandingQueryFailure
 from quadloom.warehouse import Warehouse
 from quadloom.web.api.events import encode
 from quadloom.web.app import create_app
 from quadloom.web.server.state import SiteState
+from unit.web.web_fixture import BOOK
 
 
 def quads(data: bytes, format: ox.RdfFormat) -> set[str]:

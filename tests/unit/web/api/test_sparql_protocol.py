@@ -8,11 +8,11 @@ from urllib.parse import quote, urlencode
 import pyoxigraph as ox
 import pytest
 from starlette.testclient import TestClient
-from web_fixture import BOOK, PERSON
 
 from quadloom.settings import Settings, WebSettings
 from quadloom.web.app import create_app
 from quadloom.web.server.state import SiteState
+from unit.web.web_fixture import BOOK, PERSON
 
 SELECT = "SELECT ?name { ?book a schema:Book ; schema:name ?name }"
 ASK = "ASK { ?s ?p ?o }"

@@ -10,12 +10,11 @@ from pathlib import Path
 import msgspec
 import pytest
 from starlette.testclient import TestClient
-from web_fixture import store_page
 
 from command_line import quadloom
 from quadloom.asking.audit.report import AuditReport, TrendPoint
-from quadloom.asking.crawl_summary import summarise
-from quadloom.ingest.settle import settle_failure
+from quadloom.asking.report.crawl_summary import summarise
+from quadloom.crawling.ingest.settle import settle_failure
 from quadloom.model.page import Failure
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
@@ -24,6 +23,7 @@ from quadloom.warehouse import Warehouse
 from quadloom.web.app import create_app
 from quadloom.web.pages.sites import _trend
 from quadloom.web.server.state import SiteState
+from unit.web.web_fixture import store_page
 
 SHOP = "http://shop.example"
 MAKER = f"{SHOP}/#maker"

@@ -8,11 +8,11 @@ from urllib.parse import quote
 
 import pytest
 from starlette.testclient import TestClient
-from web_fixture import BOOK, EVIL, PERSON
 
-from quadloom.crawl.run_history import CrawlRun, RunPoint
+from quadloom.crawling.run.run_history import CrawlRun, RunPoint
 from quadloom.web.pages.monitor import _drawn_runs, _past, _phases_of_run
 from quadloom.web.view.filters import sentence, with_links
+from unit.web.web_fixture import BOOK, EVIL, PERSON
 
 HTML = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 PAGES = (

@@ -5,7 +5,8 @@ from __future__ import annotations
 from urllib.parse import quote
 
 from starlette.testclient import TestClient
-from web_fixture import BOOK, EVIL, PERSON
+
+from unit.web.web_fixture import BOOK, EVIL, PERSON
 
 HTML = {"accept": "text/html"}
 

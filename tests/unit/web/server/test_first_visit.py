@@ -8,12 +8,12 @@ from html import unescape
 
 import pytest
 from starlette.testclient import TestClient
-from test_pages import HTML, PAGES
 
 from quadloom.settings import Settings, WebSettings
 from quadloom.warehouse import Warehouse
 from quadloom.web.app import create_app
 from quadloom.web.server.state import SiteState
+from unit.web.pages.test_pages import HTML, PAGES
 
 # Streams without end and dumps of everything: that they answer is proved elsewhere.
 _LONG = ("/events", "/changes/events", "/export.", "/static/")

@@ -15,13 +15,13 @@ from urllib.parse import quote
 import pytest
 from starlette.testclient import TestClient
 from starlette.types import Message
-from web_fixture import BOOK, EVIL
 
 from quadloom.settings import LimitSettings, Settings, WebSettings
 from quadloom.web.api.control import COOKIE
 from quadloom.web.api.events import MOST_LISTENERS
 from quadloom.web.app import create_app
 from quadloom.web.server.state import SiteState
+from unit.web.web_fixture import BOOK, EVIL
 
 ENDLESS = "SELECT (COUNT(*) AS ?n) { " + " ".join(f"?a{n} ?b{n} ?c{n} ." for n in range(12)) + " }"
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from web_fixture import BOOK, fill
 
 from quadloom.errors import StoreError
 from quadloom.settings import Settings
@@ -16,6 +15,7 @@ from quadloom.warehouse import Warehouse
 from quadloom.web.server import warehouse_reader
 from quadloom.web.server.state import SiteState
 from quadloom.web.server.warehouse_reader import WarehouseReader
+from unit.web.web_fixture import BOOK, fill
 
 
 @pytest.fixture

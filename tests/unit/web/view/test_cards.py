@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from web_fixture import BOOK, EVIL
 
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.protocols.text import Hit
 from quadloom.stores.quads.memory import MemoryQuads
 from quadloom.warehouse import Warehouse
 from quadloom.web.view.cards import Card, CardFact, Cards, card_of
+from unit.web.web_fixture import BOOK, EVIL
 
 
 def test_a_card_names_the_thing_and_says_a_few_facts(warehouse_path: Path) -> None:

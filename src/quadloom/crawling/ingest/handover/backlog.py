@@ -16,13 +16,13 @@ from pathlib import Path
 
 import msgspec
 
-from quadloom.ingest.handover.spool import ResultSpool
+from quadloom.crawling.ingest.handover.spool import ResultSpool
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import PageRow
 from quadloom.model.phase import ALL_PHASES, OWED_BY_PHASE, Owed, PhaseName
 from quadloom.settings import Settings
+from quadloom.stores.opened import Stores
 from quadloom.stores.protocols.catalog import VisitKey
-from quadloom.stores.stores import Stores
 from quadloom.stores.transactions import retry_when_unavailable
 
 LOOK_SECONDS = 0.25  # between two looks for work, when there was none

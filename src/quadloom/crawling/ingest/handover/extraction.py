@@ -10,17 +10,17 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from quadloom.ingest.handover.backlog import Backlog, ExtractedPage
-from quadloom.ingest.index.indexer import IndexJob
-from quadloom.ingest.index.reindex import Reindexing, archived_page
-from quadloom.ingest.link_queries import UserQueryRunner
+from quadloom.crawling.ingest.handover.backlog import Backlog, ExtractedPage
+from quadloom.crawling.ingest.index.indexer import IndexJob
+from quadloom.crawling.ingest.index.reindex import Reindexing, archived_page
+from quadloom.crawling.ingest.link_queries import UserQueryRunner
+from quadloom.crawling.workers.pool import TransformResult, WorkerPool
 from quadloom.model.link import LinkKind
 from quadloom.model.outcome import PageRow
 from quadloom.model.page import Failure, Page
+from quadloom.model.page_result import PageResult
 from quadloom.model.visit import Visit
-from quadloom.phases.page_result import PageResult
 from quadloom.stores.protocols.archive import Archive
-from quadloom.workers.pool import TransformResult, WorkerPool
 
 
 class LinkExtraction:

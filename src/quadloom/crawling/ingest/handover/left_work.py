@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from quadloom.crawling.ingest.handover.backlog import Backlog
+from quadloom.crawling.ingest.handover.extraction import LinkExtraction, left_version
+from quadloom.crawling.ingest.in_hand import VisitsInHand
+from quadloom.crawling.ingest.index.reindex import Reindexing
+from quadloom.crawling.workers.pool import WorkerPool
 from quadloom.errors import ShardsLost
-from quadloom.ingest.handover.backlog import Backlog
-from quadloom.ingest.handover.extraction import LinkExtraction, left_version
-from quadloom.ingest.hooks import VisitStep
-from quadloom.ingest.in_hand import VisitsInHand
-from quadloom.ingest.index.reindex import Reindexing
 from quadloom.model.event import EventKind
 from quadloom.model.page import Failure, Page
 from quadloom.model.phase import OWED_BY_PHASE, Owed
 from quadloom.model.visit import Visit
 from quadloom.stores.protocols.archive import Archive
-from quadloom.workers.pool import WorkerPool
+from quadloom.stores.protocols.settlement import VisitStep
 
 _LEFT = 64  # pages of one phase in work, before more are taken
 _STEPS: dict[str, VisitStep] = {"transform": "later", "detect": "detected"}

@@ -16,7 +16,7 @@ import msgspec
 from xxhash import xxh3_64_intdigest
 
 from quadloom.model import wire
-from quadloom.phases.page_result import PageResult
+from quadloom.model.page_result import PageResult
 
 _VERSION = 2
 

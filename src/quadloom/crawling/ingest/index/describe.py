@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 
+from quadloom.documents.descriptions import PAGES, page_description
+from quadloom.documents.syntaxes.terms import XSD, iri
 from quadloom.model.lru import LruCache
 from quadloom.model.outcome import PageRow
 from quadloom.model.timestamps import iso_time
 from quadloom.model.wire import decode
-from quadloom.phases.descriptions import PAGES, page_description
-from quadloom.scheduling.page_row import PageScheduleRow
+from quadloom.planning.policy.page_row import PageScheduleRow
 from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog
-from quadloom.syntaxes.terms import XSD, iri
 
 REPROCESSED_AT = NamedValue("woven-again-at", float)  # time of the last replay or rebuild
 _SOURCES = 20_000  # URLs in memory

@@ -16,7 +16,7 @@ longer pages are collected: 15,000 pages of 107 quads took 1.36 CPU-ms a page in
 merging, and 1.12 in commits of 3,400. In a store of three million statements, merging alone took .39 to .54 ms a small
 page in commits of at most 12,000 pages, and .25 in larger ones.
 
-While no pages arrive, the quad store may compact its files (`quadloom.ingest.index.compaction`).
+While no pages arrive, the quad store may compact its files (`quadloom.crawling.ingest.index.compaction`).
 """
 
 from __future__ import annotations
@@ -29,18 +29,19 @@ from typing import Protocol
 
 import msgspec
 
-from quadloom.asking.statistics import Statistics
+from quadloom.crawling.ingest.index.compaction import StoreCompactor
+from quadloom.documents.descriptions import PAGES, VISITS
 from quadloom.errors import StoreUnavailable
-from quadloom.ingest.failpoints import Failpoints
-from quadloom.ingest.index.compaction import StoreCompactor
 from quadloom.model.link import Discovery
 from quadloom.model.quads import Quads
-from quadloom.phases.descriptions import PAGES, VISITS
+from quadloom.model.text import TextDocument
 from quadloom.process import threads
+from quadloom.process.failpoints import Failpoints
 from quadloom.settings import IndexSettings
 from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.stores.protocols.quads import BULK_QUADS, QuadStore
-from quadloom.stores.protocols.text import TextDocument, TextWriter
+from quadloom.stores.protocols.text import TextWriter
+from quadloom.stores.statistics import Statistics
 
 _BATCHES = 16  # that wait; more of them make the crawl wait
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0  # seconds between two tries while a store is away

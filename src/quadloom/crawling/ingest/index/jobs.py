@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from quadloom.ingest.hooks import FinishedVisit, SettleBatch
-from quadloom.ingest.index.describe import REPROCESSED_AT, SourceUrls, description
-from quadloom.ingest.index.indexer import Indexer, IndexJob
+from quadloom.crawling.ingest.index.describe import REPROCESSED_AT, SourceUrls, description
+from quadloom.crawling.ingest.index.indexer import Indexer, IndexJob
+from quadloom.documents.descriptions import VISITS, visit_description
 from quadloom.model.outcome import READ_OUTCOMES, Outcome, PageRow, Settlement
 from quadloom.model.quads import Quads
 from quadloom.model.wire import decode
-from quadloom.phases.descriptions import VISITS, visit_description
-from quadloom.scheduling.page_row import PageScheduleRow
+from quadloom.planning.policy.page_row import PageScheduleRow
 from quadloom.settings import IndexSettings
 from quadloom.stores.protocols.catalog import Catalog, IndexedPage
+from quadloom.stores.protocols.settlement import FinishedVisit, SettleBatch
 from quadloom.stores.shards import shard_of
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from quadloom.asking.statistics import STATISTICS, ended
-from quadloom.ingest.index.describe import REPROCESSED_AT
-from quadloom.ingest.index.indexer import IndexAcks
+from quadloom.crawling.ingest.index.describe import REPROCESSED_AT
+from quadloom.crawling.ingest.index.indexer import IndexAcks
 from quadloom.model.link import Discovery
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import Frontier
+from quadloom.stores.statistics import STATISTICS, ended
 
 
 class IndexLedger(Protocol):

@@ -14,21 +14,21 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from quadloom.crawling.ingest.handover.spool import ResultSpool
+from quadloom.crawling.ingest.index.indexer import IndexJob
+from quadloom.crawling.ingest.index.jobs import IndexJobs, removal
+from quadloom.crawling.ingest.index.ledger import IndexLedger
+from quadloom.crawling.workers.pool import TransformResult, WorkerPool
 from quadloom.errors import ArchiveDamaged
-from quadloom.ingest.handover.spool import ResultSpool
-from quadloom.ingest.index.indexer import IndexJob
-from quadloom.ingest.index.jobs import IndexJobs, removal
-from quadloom.ingest.index.ledger import IndexLedger
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.model.page import Page
+from quadloom.model.page_result import PageResult
 from quadloom.model.phase import Owed
 from quadloom.model.visit import Visit
-from quadloom.phases.page_result import PageResult
+from quadloom.stores.opened import Stores
 from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.shards import shard_of
-from quadloom.stores.stores import Stores
-from quadloom.workers.pool import TransformResult, WorkerPool
 
 Fallback = Callable[[PageRow, bytes], IndexJob]
 """A page that the archive does not have, and its description → what is indexed for it."""

@@ -1,10 +1,9 @@
 """Which discoveries may enter the frontier: endless URL spaces are refused, and every refusal is counted and reported.
 
 The scope (what the user wants) belongs to the frontier; this is about what no user can want. See
-`quadloom.ingest.traps.shapes` for the shapes. Refusals are stored in the catalog for `quadloom status` and `sites`.
-Only the counts by shape are in memory: after a restart each trap gets its allowance again, and the host's budget,
-which is durable, is the last limit.
-"""
+`quadloom.crawling.ingest.traps.shapes` for the shapes. Refusals are stored in the catalog for `quadloom status` and
+`sites`. Only the counts by shape are in memory: after a restart each trap gets its allowance again, and the host's
+budget, which is durable, is the last limit."""
 
 from __future__ import annotations
 
@@ -14,14 +13,14 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from quadloom.ingest.traps.shapes import HostShapes, SubdomainBudget, is_plain, trap
+from quadloom.crawling.ingest.traps.shapes import HostShapes, SubdomainBudget, is_plain, trap
 from quadloom.model.link import Discovery
 from quadloom.model.lru import LruCache
 from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog
 
 if TYPE_CHECKING:
-    from quadloom.ingest.hooks import SettleBatch
+    from quadloom.stores.protocols.settlement import SettleBatch
 
 _HOSTS = 10_000  # hosts whose shapes are in memory
 _STORED = 1000  # traps in the catalog

@@ -16,8 +16,8 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from quadloom.topical.forms.features import BUTTONS, NAMES, best_box, features, text_boxes
-from quadloom.topical.forms.html_forms import Control, Form, read_forms
+from quadloom.crawling.topical.forms.features import BUTTONS, NAMES, best_box, features, text_boxes
+from quadloom.crawling.topical.forms.html_forms import Control, Form, read_forms
 
 _TOKEN = re.compile(r"(?i)csrf|xsrf|token|nonce|authenticity|__viewstate|__eventvalidation|form_build_id")
 _EVERYTHING = re.compile(
@@ -101,7 +101,7 @@ def is_harmless(form: Form) -> bool:
 
 @cache
 def weights() -> FormWeights:
-    data = files("quadloom.topical").joinpath("data/form_weights.json").read_bytes()
+    data = files("quadloom.crawling.topical").joinpath("data/form_weights.json").read_bytes()
     loaded = msgspec.json.decode(data, type=FormWeights)
     if loaded.names != NAMES:
         raise AssertionError("form_weights.json was trained for other features; run tools/train_form_weights.py")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from quadloom.topical.forms.html_forms import Control, Form
+from quadloom.crawling.topical.forms.html_forms import Control, Form
 
 BUTTONS = frozenset(("submit", "image", "button", "reset"))
 _LINES = frozenset(("text", "search", "", "url", "tel", "number", "email"))

@@ -15,14 +15,21 @@ from urllib.parse import quote_plus, urlencode
 
 import msgspec
 
+from quadloom.crawling.topical.access import RequestSequence, SiteRequest, SiteResponse
+from quadloom.crawling.topical.anchors import PageOutline, read_outline
+from quadloom.crawling.topical.forms.classifier import SearchForm, find_search_form
+from quadloom.crawling.topical.search import engines, hosted, site_indexes
+from quadloom.crawling.topical.search.engines import ChannelKind, Format, SearchLead
+from quadloom.crawling.topical.search.result_formats import READERS as OWN_READERS
+from quadloom.crawling.topical.search.results import (
+    ResultPage,
+    SearchResult,
+    Wrapper,
+    learn_wrapper,
+    next_form,
+    read_results,
+)
 from quadloom.model.url import canonical, host_of, resolve, site_of
-from quadloom.topical.access import RequestSequence, SiteRequest, SiteResponse
-from quadloom.topical.anchors import PageOutline, read_outline
-from quadloom.topical.forms.classifier import SearchForm, find_search_form
-from quadloom.topical.search import engines, hosted, site_indexes
-from quadloom.topical.search.engines import ChannelKind, Format, SearchLead
-from quadloom.topical.search.result_formats import READERS as OWN_READERS
-from quadloom.topical.search.results import ResultPage, SearchResult, Wrapper, learn_wrapper, next_form, read_results
 
 READERS = {
     **OWN_READERS,

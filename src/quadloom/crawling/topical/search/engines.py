@@ -13,9 +13,9 @@ import lxml.etree
 import lxml.html
 import msgspec
 
+from quadloom.crawling.topical.forms.html_forms import parse_html
+from quadloom.crawling.topical.search.json_answers import decoded
 from quadloom.model.url import host_of, resolve, site_of
-from quadloom.topical.forms.html_forms import parse_html
-from quadloom.topical.search.json_answers import decoded
 
 ChannelKind = Literal[
     "opensearch",

@@ -16,12 +16,12 @@ from urllib.parse import quote, quote_plus
 
 import msgspec
 
+from quadloom.crawling.topical.forms.html_forms import parse_html
+from quadloom.crawling.topical.search.engines import SearchLead
+from quadloom.crawling.topical.search.json_answers import decoded
+from quadloom.crawling.topical.search.result_formats import Json, plain
+from quadloom.crawling.topical.search.results import ResultPage, SearchResult
 from quadloom.model.url import resolve
-from quadloom.topical.forms.html_forms import parse_html
-from quadloom.topical.search.engines import SearchLead
-from quadloom.topical.search.json_answers import decoded
-from quadloom.topical.search.result_formats import Json, plain
-from quadloom.topical.search.results import ResultPage, SearchResult
 
 BRAVE = "https://api.search.brave.com/res/v1/web/search"
 _MAX_SCRIPT = 500_000

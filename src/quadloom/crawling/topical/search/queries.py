@@ -13,8 +13,8 @@ from typing import Literal
 
 import msgspec
 
-from quadloom.analysis.languages import language_of
-from quadloom.analysis.written_words import stop_words, words_of, written_words
+from quadloom.documents.words.languages import language_of
+from quadloom.documents.words.written_words import stop_words, words_of, written_words
 
 Mode = Literal["unknown", "all", "any"]
 _LEAST_LENGTH = 3

@@ -12,9 +12,9 @@ from urllib.parse import quote
 
 import lxml.etree
 
+from quadloom.crawling.topical.search.json_answers import decoded
+from quadloom.crawling.topical.search.results import ResultPage, SearchResult
 from quadloom.model.url import resolve
-from quadloom.topical.search.json_answers import decoded
-from quadloom.topical.search.results import ResultPage, SearchResult
 
 _TAG = re.compile(r"<[^>]{0,500}>")
 _SPACE = re.compile(r"\s+")

@@ -13,10 +13,10 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import msgspec
 
+from quadloom.crawling.topical.anchors import Anchor, PageOutline, is_page, shape_of
+from quadloom.crawling.topical.forms.html_forms import Control, Form, read_forms
+from quadloom.crawling.topical.search.totals import total_of
 from quadloom.model.url import canonical, host_of, site_of
-from quadloom.topical.anchors import Anchor, PageOutline, is_page, shape_of
-from quadloom.topical.forms.html_forms import Control, Form, read_forms
-from quadloom.topical.search.totals import total_of
 
 _NEXT = re.compile(
     r"(?i)^\W*(next|next page|next results|more|more results|older|older posts|weiter|nächste|ältere|suivant|"

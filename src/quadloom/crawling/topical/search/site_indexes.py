@@ -13,10 +13,10 @@ from urllib.parse import unquote, urlsplit
 
 import lxml.etree
 
+from quadloom.crawling.topical.search.json_answers import decoded
+from quadloom.crawling.topical.search.result_formats import plain
+from quadloom.crawling.topical.search.results import SearchResult
 from quadloom.model.url import host_of, resolve, site_of
-from quadloom.topical.search.json_answers import decoded
-from quadloom.topical.search.result_formats import plain
-from quadloom.topical.search.results import SearchResult
 
 MAX_ENTRIES = 50_000
 _SLUG = re.compile(r"[^\W\d_]{2,}|\d{4,}")

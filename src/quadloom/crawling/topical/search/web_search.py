@@ -15,14 +15,14 @@ from urllib.parse import quote_plus, urlencode, urlsplit
 
 import msgspec
 
+from quadloom.crawling.topical.access import SiteResponse
+from quadloom.crawling.topical.search.hosted import BRAVE
+from quadloom.crawling.topical.search.json_answers import decoded
+from quadloom.crawling.topical.search.result_formats import plain
+from quadloom.crawling.topical.sites import SeedSite
 from quadloom.errors import SettingsError, UsageError
 from quadloom.model.url import resolve
 from quadloom.stores.protocols.text import SearchRequest, TextIndex
-from quadloom.topical.access import SiteResponse
-from quadloom.topical.search.hosted import BRAVE
-from quadloom.topical.search.json_answers import decoded
-from quadloom.topical.search.result_formats import plain
-from quadloom.topical.sites import SeedSite
 
 RRF = 60
 Fetch = Callable[[str, tuple[tuple[str, str], ...]], SiteResponse | None]

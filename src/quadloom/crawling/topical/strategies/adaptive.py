@@ -12,17 +12,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
-from quadloom.analysis.written_words import words_of
+from quadloom.crawling.topical.access import RequestSequence
+from quadloom.crawling.topical.anchors import Anchor, PageOutline
+from quadloom.crawling.topical.run import RELEVANT, AssessedDocument, KnownPages, TopicalRun, article_links
+from quadloom.crawling.topical.search.channels import SearchChannel, SiteOpening, open_site, query_channel
+from quadloom.crawling.topical.search.engines import SearchLead
+from quadloom.crawling.topical.search.queries import QueryTerm, TermStatistics, combining
+from quadloom.crawling.topical.search.results import ResultPage, SearchResult
+from quadloom.crawling.topical.sites import Arm, Ratio, SeedSite, SiteAction, TopicalSite
+from quadloom.crawling.topical.strategies.candidates import Candidate, CandidateModel, CandidateQueue, Source
+from quadloom.documents.words.written_words import words_of
 from quadloom.model.url import canonical, host_of
-from quadloom.topical.access import RequestSequence
-from quadloom.topical.anchors import Anchor, PageOutline
-from quadloom.topical.run import RELEVANT, AssessedDocument, KnownPages, TopicalRun, article_links
-from quadloom.topical.search.channels import SearchChannel, SiteOpening, open_site, query_channel
-from quadloom.topical.search.engines import SearchLead
-from quadloom.topical.search.queries import QueryTerm, TermStatistics, combining
-from quadloom.topical.search.results import ResultPage, SearchResult
-from quadloom.topical.sites import Arm, Ratio, SeedSite, SiteAction, TopicalSite
-from quadloom.topical.strategies.candidates import Candidate, CandidateModel, CandidateQueue, Source
 
 FLOOR = 0.06  # the crawl ends below this yield per request: a document would cost more than sixteen requests
 GOOD = 0.5  # candidates that count towards an action's mass

@@ -16,10 +16,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from quadloom.analysis.written_words import words_of
+from quadloom.crawling.topical.relevance import Example, Relevance
+from quadloom.crawling.topical.search.site_indexes import slug_words
+from quadloom.documents.words.written_words import words_of
 from quadloom.model.url import host_of
-from quadloom.topical.relevance import Example, Relevance
-from quadloom.topical.search.site_indexes import slug_words
 
 Vector = NDArray[np.float64]
 Source = Literal["result", "index", "link"]

@@ -8,11 +8,11 @@ from itertools import count
 from random import Random
 from typing import Literal
 
+from quadloom.crawling.topical.access import RequestSequence
+from quadloom.crawling.topical.run import KnownPages, TopicalRun, article_links
+from quadloom.crawling.topical.sites import SeedSite
+from quadloom.crawling.topical.strategies.candidates import Candidate, CandidateModel
 from quadloom.model.url import canonical
-from quadloom.topical.access import RequestSequence
-from quadloom.topical.run import KnownPages, TopicalRun, article_links
-from quadloom.topical.sites import SeedSite
-from quadloom.topical.strategies.candidates import Candidate, CandidateModel
 
 LinkOrder = Literal["best-first", "breadth-first", "random"]
 

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from quadloom.analysis.written_words import words_of
+from quadloom.crawling.topical.access import RequestSequence
+from quadloom.crawling.topical.run import RELEVANT, AssessedDocument, KnownPages, TopicalRun
+from quadloom.crawling.topical.search.channels import SearchChannel, SiteOpening, open_site, query_channel
+from quadloom.crawling.topical.search.queries import site_stop_words, top_terms
+from quadloom.crawling.topical.search.results import ResultPage, SearchResult
+from quadloom.crawling.topical.sites import SeedSite
+from quadloom.documents.words.written_words import words_of
 from quadloom.model.url import canonical, host_of
-from quadloom.topical.access import RequestSequence
-from quadloom.topical.run import RELEVANT, AssessedDocument, KnownPages, TopicalRun
-from quadloom.topical.search.channels import SearchChannel, SiteOpening, open_site, query_channel
-from quadloom.topical.search.queries import site_stop_words, top_terms
-from quadloom.topical.search.results import ResultPage, SearchResult
-from quadloom.topical.sites import SeedSite
 
 PROBES = 20
 _MAX_PAGES = 50

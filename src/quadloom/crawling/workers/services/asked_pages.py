@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from quadloom.crawling.workers.messages import WorkerTask
+from quadloom.crawling.workers.services.balance import slots_of
 from quadloom.model.event import EventKind
 from quadloom.model.service import InstanceLoad, ServiceAnswer, ServiceRequest
 from quadloom.process.channel import ProcessHeartbeat
 from quadloom.settings import Settings
-from quadloom.workers.messages import WorkerTask
-from quadloom.workers.services.balance import slots_of
 
 if TYPE_CHECKING:
-    from quadloom.workers.services.service_process import ServiceProcess
+    from quadloom.crawling.workers.services.service_process import ServiceProcess
 
 _LEAST = 64  # pages that may wait, however few instances there are
 
@@ -67,7 +67,7 @@ class AskedPages:
         page = _AskedPage(task, len(requests))
         with self._lock:
             if self._process is None:
-                from quadloom.workers.services.service_process import ServiceProcess  # clients of all kinds
+                from quadloom.crawling.workers.services.service_process import ServiceProcess  # clients of all kinds
 
                 self._process = ServiceProcess(self._settings, self._answered, self._notice, self._failed)
             keys = [next(self._keys) for _ in requests]

@@ -12,14 +12,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
+from quadloom.crawling.workers.services.balance import CallOutcome, Instance, ServiceBalance, ServiceCall, slots_of
+from quadloom.crawling.workers.services.command import kill_all, run_command
+from quadloom.documents.syntaxes.external import ACCEPT, MAX_ANSWER_BYTES
 from quadloom.fetching.http.transport import CurlTransport
 from quadloom.fetching.transport import FetchRequest, Result
 from quadloom.model.page import Failure
 from quadloom.model.service import InstanceLoad, ServiceAnswer, ServiceReply, ServiceRequest
 from quadloom.settings import Settings
-from quadloom.syntaxes.external import ACCEPT, MAX_ANSWER_BYTES
-from quadloom.workers.services.balance import CallOutcome, Instance, ServiceBalance, ServiceCall, slots_of
-from quadloom.workers.services.command import kill_all, run_command
 
 _EVERYWHERE = ["0.0.0.0/0", "::/0"]
 _IDLE = 1.0  # seconds; `wake` ends the wait

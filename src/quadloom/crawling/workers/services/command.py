@@ -21,10 +21,10 @@ from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from quadloom.crawling.workers.services.balance import CallOutcome
+from quadloom.documents.syntaxes.external import MAX_ANSWER_BYTES
 from quadloom.model.service import ServiceReply, ServiceRequest
 from quadloom.settings import ServiceSettings
-from quadloom.syntaxes.external import MAX_ANSWER_BYTES
-from quadloom.workers.services.balance import CallOutcome
 
 FILE = "{file}"
 _REFUSED = 422  # the status that stands for a command which failed on a document: another try would fail too

@@ -13,6 +13,9 @@ from collections.abc import Callable
 
 import msgspec
 
+from quadloom.crawling.workers.services.balance import ServiceCall
+from quadloom.crawling.workers.services.client import ServiceClient
+from quadloom.crawling.workers.services.command import kill_all
 from quadloom.model import wire
 from quadloom.model.event import EventKind
 from quadloom.model.service import InstanceLoad, ServiceAnswer, ServiceRequest
@@ -20,9 +23,6 @@ from quadloom.process import threads
 from quadloom.process.channel import Channel, ChannelClosed, ChildProcess, ProcessHeartbeat, attach, start
 from quadloom.process.restarts import Restarts
 from quadloom.settings import Settings
-from quadloom.workers.services.balance import ServiceCall
-from quadloom.workers.services.client import ServiceClient
-from quadloom.workers.services.command import kill_all
 
 _LIVES = 2  # times that a call is sent
 _REPORT_SECONDS = 0.5
@@ -104,7 +104,7 @@ class ServiceProcess:
         child.close()
 
     def _start(self) -> ChildProcess:
-        child = start("quadloom.workers.services.service_process", self._settings)
+        child = start("quadloom.crawling.workers.services.service_process", self._settings)
         threads.start("service-receiver", lambda: self._receive(child), self._failed)
         return child
 

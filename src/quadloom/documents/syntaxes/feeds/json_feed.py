@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from quadloom.documents.syntaxes.feeds.writing import Enclosure, FeedEntry, FeedLink, FeedWriter
+from quadloom.documents.syntaxes.registry import Context
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes.feeds.writing import Enclosure, FeedEntry, FeedLink, FeedWriter
-from quadloom.syntaxes.registry import Context
 
 _SYNTAX = "jsonfeed"
 _MAX_VALUES = 256

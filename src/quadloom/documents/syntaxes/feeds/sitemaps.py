@@ -13,15 +13,15 @@ from typing import Literal
 
 from lxml import etree
 
+from quadloom.documents.syntaxes.feeds.writing import DC, DCTERMS, DEPICTION, parse_date
+from quadloom.documents.syntaxes.feeds.xml import text_of, tolerant_root
+from quadloom.documents.syntaxes.feeds.xml_feeds import local_name
+from quadloom.documents.syntaxes.guards import check_xml
+from quadloom.documents.syntaxes.iri import ReferenceResolver
+from quadloom.documents.syntaxes.registry import Context
+from quadloom.documents.syntaxes.terms import XSD, iri, literal
 from quadloom.model.link import Link, stated_rhythm
 from quadloom.settings import LimitSettings
-from quadloom.syntaxes.feeds.writing import DC, DCTERMS, DEPICTION, parse_date
-from quadloom.syntaxes.feeds.xml import text_of, tolerant_root
-from quadloom.syntaxes.feeds.xml_feeds import local_name
-from quadloom.syntaxes.guards import check_xml
-from quadloom.syntaxes.iri import ReferenceResolver
-from quadloom.syntaxes.registry import Context
-from quadloom.syntaxes.terms import XSD, iri, literal
 
 _PART = f"<{DCTERMS}hasPart>"
 _MODIFIED = f"<{DCTERMS}modified>"

@@ -18,11 +18,11 @@ from functools import lru_cache
 from html import unescape
 from typing import NamedTuple
 
+from quadloom.documents.syntaxes.html.text import fold
+from quadloom.documents.syntaxes.iri import ReferenceResolver
+from quadloom.documents.syntaxes.registry import Context
+from quadloom.documents.syntaxes.terms import TYPE, XSD, iri, literal
 from quadloom.model.link import Link, LinkKind
-from quadloom.syntaxes.html.text import fold
-from quadloom.syntaxes.iri import ReferenceResolver
-from quadloom.syntaxes.registry import Context
-from quadloom.syntaxes.terms import TYPE, XSD, iri, literal
 
 _EPOCH = datetime(1970, 1, 1)
 _MAX_LENGTH = 64  # longer texts are no dates

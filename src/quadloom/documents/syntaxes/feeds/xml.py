@@ -13,10 +13,10 @@ from html.entities import html5
 
 from lxml import etree
 
+from quadloom.documents.syntaxes.guards import check_xml
+from quadloom.documents.syntaxes.registry import Context
+from quadloom.documents.syntaxes.xml.document_type import parse_expanded, without_external
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes.guards import check_xml
-from quadloom.syntaxes.registry import Context
-from quadloom.syntaxes.xml.document_type import parse_expanded, without_external
 
 PREFIXES = {
     "atom": "http://www.w3.org/2005/Atom",

@@ -13,16 +13,16 @@ from typing import Literal
 
 from lxml import etree
 
+from quadloom.documents.syntaxes.feeds.writing import CONTENT, DC, DCTERMS, Enclosure, FeedEntry, FeedLink, FeedWriter
+from quadloom.documents.syntaxes.feeds.xml import expanded, text_of, tolerant_root
+from quadloom.documents.syntaxes.html.links import kind_of
+from quadloom.documents.syntaxes.iri import ReferenceResolver
+from quadloom.documents.syntaxes.rdf import files as rdf_files
+from quadloom.documents.syntaxes.registry import Context
+from quadloom.documents.syntaxes.terms import RDF, iri
+from quadloom.documents.syntaxes.xml.xslt import bundled
 from quadloom.model.link import CHANGE_FREQUENCIES, Link, LinkKind
 from quadloom.model.url import resolve
-from quadloom.syntaxes.feeds.writing import CONTENT, DC, DCTERMS, Enclosure, FeedEntry, FeedLink, FeedWriter
-from quadloom.syntaxes.feeds.xml import expanded, text_of, tolerant_root
-from quadloom.syntaxes.html.links import kind_of
-from quadloom.syntaxes.iri import ReferenceResolver
-from quadloom.syntaxes.rdf import files as rdf_files
-from quadloom.syntaxes.registry import Context
-from quadloom.syntaxes.terms import RDF, iri
-from quadloom.syntaxes.xml.xslt import bundled
 
 ATOM = "http://www.w3.org/2005/Atom"
 _CORE = frozenset(

@@ -1,4 +1,4 @@
-"""The elements of a page through selectolax's nodes: the twin in Python of `quadloom.native.elements`.
+"""The elements of a page through selectolax's nodes: the twin in Python of `quadloom.documents.native.elements`.
 
 Every question to a node is a call, so few are asked: names come with the one walk that numbers the elements, attributes
 are found by the parser's own selectors, and a text view lets lexbor do the work. Elements within a line are unwrapped,
@@ -14,8 +14,8 @@ from functools import lru_cache
 import re2
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from quadloom.syntaxes.html.tree import parse_html, tag_ids
-from quadloom.syntaxes.signs import signs_in
+from quadloom.documents.syntaxes.html.tree import parse_html, tag_ids
+from quadloom.documents.syntaxes.signs import signs_in
 
 # The names that our own extractors ask for on every page, by lexbor's numbers.
 COMMON_TAGS = tag_ids(
@@ -31,7 +31,7 @@ _BELOW, _BESIDE, _LEFT_OUT = 1, 2, 3
 
 
 class ElementNodes:
-    """`quadloom.syntaxes.html.elements.Elements` over the nodes of one tree."""
+    """`quadloom.documents.syntaxes.html.elements.Elements` over the nodes of one tree."""
 
     __slots__ = ("_by_name", "_comments", "_nodes", "_numbers", "_signs", "_viewed", "tree")
 
@@ -179,7 +179,7 @@ class ElementNodes:
 
 
 class NodeView:
-    """`quadloom.syntaxes.html.elements.TextView` by changing the tree."""
+    """`quadloom.documents.syntaxes.html.elements.TextView` by changing the tree."""
 
     __slots__ = ("_elements", "_number", "_places", "_root")
 

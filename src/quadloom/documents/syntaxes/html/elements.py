@@ -3,10 +3,9 @@
 A page has a thousand elements, and to ask each of them from Python costs more than to parse it. So the questions are
 about many elements at once: those with a name, those with an attribute, the values of some attributes of some elements.
 What the answers mean is decided by the callers, once, in Python. Both twins give the same answers; tests compare them
-on every page of the corpora. The one in C (`quadloom.native.elements`) is optional and walks lexbor's own tree through
-its public functions. It is used if it was built, if the loaded parser has all these functions, and if both twins say
-the same about a small page.
-"""
+on every page of the corpora. The one in C (`quadloom.documents.native.elements`) is optional and walks lexbor's own
+tree through its public functions. It is used if it was built, if the loaded parser has all these functions, and if both
+twins say the same about a small page."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from typing import Literal, Protocol
 import selectolax.lexbor
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from quadloom.syntaxes.html.element_nodes import COMMON_TAGS, ElementNodes
+from quadloom.documents.syntaxes.html.element_nodes import COMMON_TAGS, ElementNodes
 
 Values = tuple[str | None, ...]
 Twin = Literal["native", "python"]
@@ -147,7 +146,7 @@ _SAMPLE = (
 
 def _load_native() -> tuple[Callable[[LexborHTMLParser], Elements] | None, str]:
     try:
-        from quadloom.native import elements as native
+        from quadloom.documents.native import elements as native
 
         native.bind(
             selectolax.lexbor.__file__,

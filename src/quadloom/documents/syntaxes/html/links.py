@@ -7,10 +7,10 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from urllib.parse import unquote
 
+from quadloom.documents.syntaxes.html.elements import Elements, Values
+from quadloom.documents.syntaxes.iri import ReferenceResolver
+from quadloom.documents.syntaxes.registry import Context
 from quadloom.model.link import Link, LinkKind
-from quadloom.syntaxes.html.elements import Elements, Values
-from quadloom.syntaxes.iri import ReferenceResolver
-from quadloom.syntaxes.registry import Context
 
 MAX_ANCHOR = 200  # characters of anchor text kept: more is a block that was made clickable
 _LONGEST = 4 * MAX_ANCHOR  # characters looked at, white space included

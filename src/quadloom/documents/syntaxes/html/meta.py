@@ -15,12 +15,12 @@ from collections.abc import Iterable
 
 import msgspec
 
+from quadloom.documents.syntaxes.html.elements import Elements
+from quadloom.documents.syntaxes.html.links import read_refresh
+from quadloom.documents.syntaxes.iri import ReferenceResolver
+from quadloom.documents.syntaxes.registry import Context
+from quadloom.documents.syntaxes.terms import iri, literal
 from quadloom.model.link import stated_rhythm
-from quadloom.syntaxes.html.elements import Elements
-from quadloom.syntaxes.html.links import read_refresh
-from quadloom.syntaxes.iri import ReferenceResolver
-from quadloom.syntaxes.registry import Context
-from quadloom.syntaxes.terms import iri, literal
 
 DCTERMS = "http://purl.org/dc/terms/"
 DC = "http://purl.org/dc/elements/1.1/"

@@ -6,13 +6,13 @@ docs/reference/vocabulary.md.
 
 from __future__ import annotations
 
+from quadloom.documents.syntaxes.html.links import read_links
+from quadloom.documents.syntaxes.html.meta import DCTERMS, read_head, read_meta, read_opengraph
+from quadloom.documents.syntaxes.html.text import read_text
+from quadloom.documents.syntaxes.iri import ReferenceResolver
+from quadloom.documents.syntaxes.registry import Context
+from quadloom.documents.syntaxes.terms import iri, literal
 from quadloom.model.url import resolve
-from quadloom.syntaxes.html.links import read_links
-from quadloom.syntaxes.html.meta import DCTERMS, read_head, read_meta, read_opengraph
-from quadloom.syntaxes.html.text import read_text
-from quadloom.syntaxes.iri import ReferenceResolver
-from quadloom.syntaxes.registry import Context
-from quadloom.syntaxes.terms import iri, literal
 
 FOAF = "http://xmlns.com/foaf/0.1/"
 

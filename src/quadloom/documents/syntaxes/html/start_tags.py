@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import re2
 
-from quadloom.syntaxes.html.elements import Elements
+from quadloom.documents.syntaxes.html.elements import Elements
 
 _ATTRIBUTES = rb"((?:[^>\"']++|\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z))*+)(?:>|\Z)"
 _TAG = re.compile(rb"<([A-Za-z][^\s/>]*+)" + _ATTRIBUTES)

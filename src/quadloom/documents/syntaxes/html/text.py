@@ -13,9 +13,8 @@ banner does. All rules are by structure:
 
 Words of different blocks are separate, words of one block are not: `w<b>or</b>d` is one word, `<h1>a</h1>b` are two.
 
-The rules are here; `quadloom.syntaxes.html.elements` counts and collects the text. This may change the tree: it runs
-when all syntaxes have read it.
-"""
+The rules are here; `quadloom.documents.syntaxes.html.elements` counts and collects the text. This may change the tree:
+it runs when all syntaxes have read it."""
 
 from __future__ import annotations
 
@@ -24,11 +23,11 @@ from collections.abc import Iterable
 from functools import lru_cache
 from itertools import islice
 
+from quadloom.documents.syntaxes.html.element_nodes import BORDER, folded_parts
+from quadloom.documents.syntaxes.html.elements import BELOW, BESIDE, Elements, TextView, Values
+from quadloom.documents.syntaxes.registry import Context
 from quadloom.model.link import Link
 from quadloom.model.url import resolve
-from quadloom.syntaxes.html.element_nodes import BORDER, folded_parts
-from quadloom.syntaxes.html.elements import BELOW, BESIDE, Elements, TextView, Values
-from quadloom.syntaxes.registry import Context
 
 ENOUGH = 140  # characters; less than a short paragraph is no main text
 ENOUGH_IN_MAIN = 25  # in an element that the page itself calls its main part: more than "Loading, please wait"
@@ -97,7 +96,7 @@ def fold_in_python(text: str) -> str:
 
 
 try:
-    from quadloom.native.terms import fold_with
+    from quadloom.documents.native.terms import fold_with
 except ImportError:  # it was not built: there is no compiler
     fold = fold_in_python
 else:
@@ -144,12 +143,13 @@ def _joined(texts: list[str]) -> str:
 
 
 def folded_lines_in_python(texts: list[str]) -> str:
-    """One line for each text, white space folded, without empty ones. The twin of `quadloom.native.elements`."""
+    """One line for each text, white space folded, without empty ones. The twin of
+    `quadloom.documents.native.elements`."""
     return "\n".join(folded_parts(BORDER.join(texts)))
 
 
 try:
-    from quadloom.native.elements import folded_lines as _folded_lines
+    from quadloom.documents.native.elements import folded_lines as _folded_lines
 except ImportError:  # it was not built: there is no compiler
     _folded_lines = folded_lines_in_python
 

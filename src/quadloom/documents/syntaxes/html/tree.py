@@ -17,9 +17,9 @@ from functools import cache
 import re2
 from selectolax.lexbor import LexborHTMLParser
 
+from quadloom.documents.syntaxes.charset import charset_of, utf8
+from quadloom.documents.syntaxes.terms import join
 from quadloom.model.finding import Finding
-from quadloom.syntaxes.charset import charset_of, utf8
-from quadloom.syntaxes.terms import join
 
 SAFE_TAGS = 8_000  # at most 0.6 s of stack look-ups
 SAFE_FORMATTED = 2_000  # below this number of tags, copies of formatting elements stay under 500,000
@@ -103,13 +103,17 @@ def _counted(source: bytes) -> int:
 
 
 try:
-    from quadloom.native.elements import start_tags as _start_tags  # how many there are at most, at a tenth of the cost
+    from quadloom.documents.native.elements import (
+        start_tags as _start_tags,  # how many there are at most, at a tenth of the cost
+    )
 except ImportError:
     _start_tags = _counted
 
 
 try:
-    from quadloom.native.texts import is_tame as _native_is_tame  # what `_Reader` would say, at a fiftieth of the cost
+    from quadloom.documents.native.texts import (
+        is_tame as _native_is_tame,  # what `_Reader` would say, at a fiftieth of the cost
+    )
 except ImportError:  # it was not built: there is no compiler
     _native_is_tame = None  # type: ignore[assignment]
 
@@ -241,7 +245,7 @@ class _Reader:
 
 def source_of(body: bytes) -> bytes:
     """A document of its own in UTF-8, without what would make the parser slow. In the pipeline,
-    `quadloom.syntaxes.registry.Context` does the same once for all syntaxes of a page."""
+    `quadloom.documents.syntaxes.registry.Context` does the same once for all syntaxes of a page."""
     return tame(utf8(body, charset_of(body).name))[0]
 
 

@@ -5,6 +5,6 @@ the context's sink and findings. Imports `syntaxes.registry` and the modules bel
 `definitions`, `context`, `loader`, `expand`, `rdf`, `fast`, `extraction`.
 """
 
-from quadloom.syntaxes.jsonld.extraction import extract, read, read_scripts
+from quadloom.documents.syntaxes.jsonld.extraction import extract, read, read_scripts
 
 __all__ = ["extract", "read", "read_scripts"]

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import msgspec
 
-from quadloom.syntaxes import iri as jsonld_iri
-from quadloom.syntaxes.jsonld.definitions import Definitions
-from quadloom.syntaxes.jsonld.json import Json
-from quadloom.syntaxes.jsonld.terms import KEYWORDS, ActiveContext, invalid
+from quadloom.documents.syntaxes import iri as jsonld_iri
+from quadloom.documents.syntaxes.jsonld.definitions import Definitions
+from quadloom.documents.syntaxes.jsonld.json import Json
+from quadloom.documents.syntaxes.jsonld.terms import KEYWORDS, ActiveContext, invalid
 
 MAX_CONTEXTS = 32  # remote contexts within each other; the specification leaves the number to us ("context overflow")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from quadloom.documents.syntaxes import iri as jsonld_iri
+from quadloom.documents.syntaxes.jsonld.json import Json
+from quadloom.documents.syntaxes.jsonld.terms import KEYWORDS, ActiveContext, TermDefinition, has_keyword_form, invalid
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes import iri as jsonld_iri
-from quadloom.syntaxes.jsonld.json import Json
-from quadloom.syntaxes.jsonld.terms import KEYWORDS, ActiveContext, TermDefinition, has_keyword_form, invalid
 
 _ENTRIES = frozenset(
     [

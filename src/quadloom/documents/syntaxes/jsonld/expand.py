@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quadloom.syntaxes import iri as jsonld_iri
-from quadloom.syntaxes.jsonld.context import ContextProcessor
-from quadloom.syntaxes.jsonld.json import Json
-from quadloom.syntaxes.jsonld.terms import KEYWORDS, ActiveContext, TermDefinition, Unset, invalid
+from quadloom.documents.syntaxes import iri as jsonld_iri
+from quadloom.documents.syntaxes.jsonld.context import ContextProcessor
+from quadloom.documents.syntaxes.jsonld.json import Json
+from quadloom.documents.syntaxes.jsonld.terms import KEYWORDS, ActiveContext, TermDefinition, Unset, invalid
 
 _NO_TERM = TermDefinition()
 Map = dict[str, Json]

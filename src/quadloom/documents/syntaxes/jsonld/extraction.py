@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 
-from quadloom.errors import SyntaxInvalid
-from quadloom.model.finding import Finding
-from quadloom.syntaxes import iri as jsonld_iri
-from quadloom.syntaxes.jsonld import json as jsonld_json
-from quadloom.syntaxes.jsonld.context import ContextProcessor
-from quadloom.syntaxes.jsonld.expand import expand_document
-from quadloom.syntaxes.jsonld.fast import ContextCache, FastWalk, NotSimple
-from quadloom.syntaxes.jsonld.json import Json, is_jsonld_type, read_script, repaired_script, scripts_of
-from quadloom.syntaxes.jsonld.loader import (
+from quadloom.documents.syntaxes import iri as jsonld_iri
+from quadloom.documents.syntaxes.jsonld import json as jsonld_json
+from quadloom.documents.syntaxes.jsonld.context import ContextProcessor
+from quadloom.documents.syntaxes.jsonld.expand import expand_document
+from quadloom.documents.syntaxes.jsonld.fast import ContextCache, FastWalk, NotSimple
+from quadloom.documents.syntaxes.jsonld.json import Json, is_jsonld_type, read_script, repaired_script, scripts_of
+from quadloom.documents.syntaxes.jsonld.loader import (
     ContextLoader,
     Fetch,
     is_html,
     is_json,
     with_folder,
 )
-from quadloom.syntaxes.jsonld.rdf import Direction, RdfWriter
-from quadloom.syntaxes.jsonld.terms import ActiveContext, invalid
-from quadloom.syntaxes.registry import Context, Loader
-from quadloom.syntaxes.sink import Sink
+from quadloom.documents.syntaxes.jsonld.rdf import Direction, RdfWriter
+from quadloom.documents.syntaxes.jsonld.terms import ActiveContext, invalid
+from quadloom.documents.syntaxes.registry import Context, Loader
+from quadloom.documents.syntaxes.sink import Sink
+from quadloom.errors import SyntaxInvalid
+from quadloom.model.finding import Finding
 
 _LOADS = 64  # of one document given to `extract`, whose caller chose the loader; the crawl allows fewer
 

@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from quadloom.syntaxes import iri as jsonld_iri
-from quadloom.syntaxes.jsonld import contexts
-from quadloom.syntaxes.jsonld.context import ContextProcessor
-from quadloom.syntaxes.jsonld.json import Json
-from quadloom.syntaxes.jsonld.rdf import FIRST, NIL, REST, iri_term, is_language, scalar
-from quadloom.syntaxes.jsonld.terms import KEYWORDS, UNSET, ActiveContext, TermDefinition, Unset
-from quadloom.syntaxes.terms import TYPE, XSD, literal
+from quadloom.documents.syntaxes import iri as jsonld_iri
+from quadloom.documents.syntaxes.jsonld import contexts
+from quadloom.documents.syntaxes.jsonld.context import ContextProcessor
+from quadloom.documents.syntaxes.jsonld.json import Json
+from quadloom.documents.syntaxes.jsonld.rdf import FIRST, NIL, REST, iri_term, is_language, scalar
+from quadloom.documents.syntaxes.jsonld.terms import KEYWORDS, UNSET, ActiveContext, TermDefinition, Unset
+from quadloom.documents.syntaxes.terms import TYPE, XSD, literal
 
 _MAX_PLANS = 5000  # keys remembered for one context; authors invent more, so the cache is emptied when full
 _MAX_CONTEXTS = 256

@@ -18,8 +18,8 @@ from urllib.parse import unquote
 import msgspec
 from selectolax.lexbor import LexborHTMLParser
 
+from quadloom.documents.syntaxes.html.tree import source_of
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes.html.tree import source_of
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 

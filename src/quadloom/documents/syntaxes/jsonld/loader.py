@@ -17,15 +17,15 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
+from quadloom.documents.syntaxes import iri as jsonld_iri
+from quadloom.documents.syntaxes.jsonld import contexts
+from quadloom.documents.syntaxes.jsonld import json as jsonld_json
+from quadloom.documents.syntaxes.jsonld.context import RemoteContext
+from quadloom.documents.syntaxes.jsonld.json import scripts_of
+from quadloom.documents.syntaxes.jsonld.terms import invalid
+from quadloom.documents.syntaxes.registry import Loader
 from quadloom.errors import QuadloomError, SyntaxInvalid, UsageError
 from quadloom.model.lru import LruCache
-from quadloom.syntaxes import iri as jsonld_iri
-from quadloom.syntaxes.jsonld import contexts
-from quadloom.syntaxes.jsonld import json as jsonld_json
-from quadloom.syntaxes.jsonld.context import RemoteContext
-from quadloom.syntaxes.jsonld.json import scripts_of
-from quadloom.syntaxes.jsonld.terms import invalid
-from quadloom.syntaxes.registry import Loader
 
 _LINK = re.compile(r'<([^>]*)>((?:\s*;\s*[\w-]+\s*=\s*(?:"[^"]*"|[^\s;,"]+))*)')
 _PARAMETER = re.compile(r';\s*([\w-]+)\s*=\s*(?:"([^"]*)"|([^\s;,"]+))')

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Literal
 
-from quadloom.syntaxes import iri as jsonld_iri
-from quadloom.syntaxes.jsonld.json import Json, canonical, integer_or_double
-from quadloom.syntaxes.jsonld.terms import invalid
-from quadloom.syntaxes.terms import RDF, TYPE, XSD, literal
+from quadloom.documents.syntaxes import iri as jsonld_iri
+from quadloom.documents.syntaxes.jsonld.json import Json, canonical, integer_or_double
+from quadloom.documents.syntaxes.jsonld.terms import invalid
+from quadloom.documents.syntaxes.terms import RDF, TYPE, XSD, literal
 
 Direction = Literal["i18n-datatype", "compound-literal"]
 _LANGUAGE = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")

@@ -15,18 +15,18 @@ from json import dumps
 from json.decoder import scanstring  # type: ignore[attr-defined]  # not in its stubs
 from typing import NamedTuple
 
+from quadloom.documents.syntaxes.jsonld.context import ContextProcessor
+from quadloom.documents.syntaxes.jsonld.expand import expand_document
+from quadloom.documents.syntaxes.jsonld.extraction import CONTEXTS, context_loader
+from quadloom.documents.syntaxes.jsonld.fast import FastWalk, NotSimple
+from quadloom.documents.syntaxes.jsonld.json import MAX_DEPTH, Json, is_jsonld_type
+from quadloom.documents.syntaxes.jsonld.loader import ContextLoader
+from quadloom.documents.syntaxes.jsonld.rdf import RdfWriter
+from quadloom.documents.syntaxes.jsonld.terms import ActiveContext
+from quadloom.documents.syntaxes.registry import Context
+from quadloom.documents.syntaxes.sink import Sink
+from quadloom.documents.syntaxes.source_positions import PlaceKind, SourcePlace
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes.jsonld.context import ContextProcessor
-from quadloom.syntaxes.jsonld.expand import expand_document
-from quadloom.syntaxes.jsonld.extraction import CONTEXTS, context_loader
-from quadloom.syntaxes.jsonld.fast import FastWalk, NotSimple
-from quadloom.syntaxes.jsonld.json import MAX_DEPTH, Json, is_jsonld_type
-from quadloom.syntaxes.jsonld.loader import ContextLoader
-from quadloom.syntaxes.jsonld.rdf import RdfWriter
-from quadloom.syntaxes.jsonld.terms import ActiveContext
-from quadloom.syntaxes.places import PlaceKind, SourcePlace
-from quadloom.syntaxes.registry import Context
-from quadloom.syntaxes.sink import Sink
 
 _MOST_COMPARED = 50  # places of one key
 _SCALAR = re.compile(r"[^\s,\]}]+")

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from quadloom.documents.syntaxes import iri as jsonld_iri
+from quadloom.documents.syntaxes.jsonld.json import Json
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes import iri as jsonld_iri
-from quadloom.syntaxes.jsonld.json import Json
 
 KEYWORDS = frozenset(
     [

@@ -4,6 +4,6 @@ In: bytes for `extract`, a `Context` for `read`. Out: N-Quads, or statements in 
 Imports `syntaxes.registry` and the modules below it.
 """
 
-from quadloom.syntaxes.microdata.extraction import extract, read
+from quadloom.documents.syntaxes.microdata.extraction import extract, read
 
 __all__ = ["extract", "read"]

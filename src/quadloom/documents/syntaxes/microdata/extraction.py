@@ -16,15 +16,22 @@ from functools import lru_cache
 
 from selectolax.lexbor import LexborHTMLParser
 
+from quadloom.documents.syntaxes.html.elements import Elements, elements_of
+from quadloom.documents.syntaxes.html.tree import base_of, source_of
+from quadloom.documents.syntaxes.iri import ReferenceResolver
+from quadloom.documents.syntaxes.microdata.values import (
+    REGISTRY,
+    Expansions,
+    Languages,
+    resolve,
+    value_of,
+    vocabulary_of,
+)
+from quadloom.documents.syntaxes.registry import Context
+from quadloom.documents.syntaxes.sink import Sink
+from quadloom.documents.syntaxes.terms import TYPE, iri
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.finding import Finding
-from quadloom.syntaxes.html.elements import Elements, elements_of
-from quadloom.syntaxes.html.tree import base_of, source_of
-from quadloom.syntaxes.iri import ReferenceResolver
-from quadloom.syntaxes.microdata.values import REGISTRY, Expansions, Languages, resolve, value_of, vocabulary_of
-from quadloom.syntaxes.registry import Context
-from quadloom.syntaxes.sink import Sink
-from quadloom.syntaxes.terms import TYPE, iri
 
 VISIT_LIMIT = 200_000
 NESTING_LIMIT = 32

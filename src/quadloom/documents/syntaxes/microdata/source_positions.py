@@ -8,11 +8,11 @@ with an eye on the elements, and all tags are compared with the tree.
 
 from __future__ import annotations
 
-from quadloom.syntaxes.html.start_tags import StartTag, attribute_places, tag_around, tags_of
-from quadloom.syntaxes.microdata.extraction import Conversion, MarkedElement, MarkedPage
-from quadloom.syntaxes.microdata.values import Expansions, Languages
-from quadloom.syntaxes.places import PlaceKind, SourcePlace, TracingSink, local_name, within
-from quadloom.syntaxes.registry import Context
+from quadloom.documents.syntaxes.html.start_tags import StartTag, attribute_places, tag_around, tags_of
+from quadloom.documents.syntaxes.microdata.extraction import Conversion, MarkedElement, MarkedPage
+from quadloom.documents.syntaxes.microdata.values import Expansions, Languages
+from quadloom.documents.syntaxes.registry import Context
+from quadloom.documents.syntaxes.source_positions import PlaceKind, SourcePlace, TracingSink, local_name, within
 
 _ATTRIBUTES = frozenset(("itemscope", "itemprop", "itemtype", "itemprop-reverse"))
 _VALUES = (b"content=", b"datetime=", b"href=", b"src=", b"value=", b"data=")

@@ -14,9 +14,9 @@ import re
 from collections.abc import Mapping
 from datetime import date
 
-from quadloom.syntaxes.html.elements import Elements
-from quadloom.syntaxes.iri import ReferenceResolver
-from quadloom.syntaxes.terms import RDF, XSD, iri, join, literal
+from quadloom.documents.syntaxes.html.elements import Elements
+from quadloom.documents.syntaxes.iri import ReferenceResolver
+from quadloom.documents.syntaxes.terms import RDF, XSD, iri, join, literal
 
 _URL_ATTRIBUTES = {
     "a": "href",

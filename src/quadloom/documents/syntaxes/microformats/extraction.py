@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from selectolax.lexbor import LexborHTMLParser
 
-from quadloom.model.finding import Finding
-from quadloom.syntaxes.html.elements import Elements, elements_of
-from quadloom.syntaxes.html.tree import base_of, source_of
-from quadloom.syntaxes.microformats.classic import ROOTS
-from quadloom.syntaxes.microformats.page import MicroformatPage
-from quadloom.syntaxes.microformats.rdf import TYPES, UTILITIES, MicroformatWriter
-from quadloom.syntaxes.microformats.values import (
+from quadloom.documents.syntaxes.html.elements import Elements, elements_of
+from quadloom.documents.syntaxes.html.tree import base_of, source_of
+from quadloom.documents.syntaxes.microformats.classic import ROOTS
+from quadloom.documents.syntaxes.microformats.page import MicroformatPage
+from quadloom.documents.syntaxes.microformats.rdf import TYPES, UTILITIES, MicroformatWriter
+from quadloom.documents.syntaxes.microformats.values import (
     EmbeddedMarkup,
     MicroformatItem,
     Picture,
@@ -24,8 +23,9 @@ from quadloom.syntaxes.microformats.values import (
     resolve,
     tokens_of,
 )
-from quadloom.syntaxes.registry import Context
-from quadloom.syntaxes.sink import Sink
+from quadloom.documents.syntaxes.registry import Context
+from quadloom.documents.syntaxes.sink import Sink
+from quadloom.model.finding import Finding
 
 _ROOT_NAMES = tuple(sorted((*TYPES, *ROOTS)))
 

@@ -18,9 +18,17 @@ from collections.abc import Set
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from quadloom.syntaxes.microformats.classic import ITEM, NAMES, ROOTS, ClassicVocabulary, Kind, Property, vocabulary_of
-from quadloom.syntaxes.microformats.dates import date_of, is_clock
-from quadloom.syntaxes.microformats.values import (
+from quadloom.documents.syntaxes.microformats.classic import (
+    ITEM,
+    NAMES,
+    ROOTS,
+    ClassicVocabulary,
+    Kind,
+    Property,
+    vocabulary_of,
+)
+from quadloom.documents.syntaxes.microformats.dates import date_of, is_clock
+from quadloom.documents.syntaxes.microformats.values import (
     MicroformatItem,
     NestedItem,
     Picture,

@@ -10,10 +10,10 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from quadloom.syntaxes.microformats.dates import typed
-from quadloom.syntaxes.microformats.values import MicroformatItem, NestedItem, Picture, Value, plain
-from quadloom.syntaxes.sink import Sink
-from quadloom.syntaxes.terms import TYPE, XSD, iri, literal
+from quadloom.documents.syntaxes.microformats.dates import typed
+from quadloom.documents.syntaxes.microformats.values import MicroformatItem, NestedItem, Picture, Value, plain
+from quadloom.documents.syntaxes.sink import Sink
+from quadloom.documents.syntaxes.terms import TYPE, XSD, iri, literal
 
 SCHEMA = "http://schema.org/"
 VCARD = "http://www.w3.org/2006/vcard/ns#"

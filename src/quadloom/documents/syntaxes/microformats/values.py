@@ -12,8 +12,8 @@ from urllib.parse import unquote
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from quadloom.syntaxes.microformats.dates import assemble
-from quadloom.syntaxes.terms import join
+from quadloom.documents.syntaxes.microformats.dates import assemble
+from quadloom.documents.syntaxes.terms import join
 
 
 @dataclass(slots=True)

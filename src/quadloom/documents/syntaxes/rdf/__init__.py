@@ -4,7 +4,7 @@ In: bytes for `extract`, a `Context` for `read`, N-Quads for the rest. Out: N-Qu
 and findings. Imports `syntaxes.registry` and the modules below it.
 """
 
-from quadloom.syntaxes.rdf.files import extract
-from quadloom.syntaxes.rdf.files import read_document as read
+from quadloom.documents.syntaxes.rdf.files import extract
+from quadloom.documents.syntaxes.rdf.files import read_document as read
 
 __all__ = ["extract", "read"]

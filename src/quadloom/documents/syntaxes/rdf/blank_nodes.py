@@ -29,12 +29,12 @@ from typing import NamedTuple
 
 from xxhash import xxh3_128_digest, xxh3_128_hexdigest
 
+from quadloom.documents.syntaxes.terms import RDF, TYPE
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.quads import Triple
-from quadloom.syntaxes.terms import RDF, TYPE
 
 try:
-    from quadloom.native.graphs import canonical as _native
+    from quadloom.documents.native.graphs import canonical as _native
 except ImportError:  # it was not built: there is no compiler
     _native = None  # type: ignore[assignment]
 
@@ -80,7 +80,7 @@ def canonical(triples: Sequence[Triple], graph: str) -> CanonicalLines:
 
 
 def canonical_in_python(triples: Iterable[Triple], graph: str) -> CanonicalLines:
-    """The twin of `quadloom.native.graphs.canonical`, which knows all rules."""
+    """The twin of `quadloom.documents.native.graphs.canonical`, which knows all rules."""
     end = f" <{graph}> ."
     objects: dict[str, str] = {}
     linked: list[Triple] = []

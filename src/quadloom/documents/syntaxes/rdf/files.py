@@ -23,12 +23,12 @@ import msgspec
 import pyoxigraph as ox
 from lxml import etree
 
+from quadloom.documents.syntaxes.guards import check_triple_terms, check_xml
+from quadloom.documents.syntaxes.registry import Context
+from quadloom.documents.syntaxes.sink import MAX_CHARACTERS, sink_limits
+from quadloom.documents.syntaxes.terms import RDF
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.finding import Finding
-from quadloom.syntaxes.guards import check_triple_terms, check_xml
-from quadloom.syntaxes.registry import Context
-from quadloom.syntaxes.sink import MAX_CHARACTERS, sink_limits
-from quadloom.syntaxes.terms import RDF
 
 RdfKind = Literal["turtle", "trig", "ntriples", "nquads", "rdfxml"]
 _FORMATS: dict[RdfKind, ox.RdfFormat] = {

@@ -12,14 +12,14 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Literal
 
+from quadloom.documents.syntaxes.iri import resolve_absolute
+from quadloom.documents.syntaxes.terms import RDFS, TYPE, iri, literal
 from quadloom.model.link import Link, LinkKind
 from quadloom.model.quads import Triple
 from quadloom.model.url import MAX_LENGTH
-from quadloom.syntaxes.iri import resolve_absolute
-from quadloom.syntaxes.terms import RDFS, TYPE, iri, literal
 
 try:
-    from quadloom.native.records import link_terms as _native_terms
+    from quadloom.documents.native.records import link_terms as _native_terms
 except ImportError:  # it was not built: there is no compiler
     _native_terms = None  # type: ignore[assignment]
 
@@ -51,7 +51,8 @@ def data_links(statements: Sequence[Triple], source: str, limit: int = 20_000) -
 
 
 def _link_terms(statements: Iterable[Triple]) -> dict[str, LinkKind]:
-    """Terms that begin with `<http`, by the kind of link that they are. The twin of `quadloom.native.records`."""
+    """Terms that begin with `<http`, by the kind of link that they are. The twin of
+    `quadloom.documents.native.records`."""
     found: dict[str, LinkKind] = {}
     terms: dict[str, None] = {}
     before = ""

@@ -5,6 +5,6 @@ sink. Imports `syntaxes.registry` and the modules below it. Read order: `hosts`,
 `trees`, `expansion`, `extraction`.
 """
 
-from quadloom.syntaxes.rdfa.extraction import extract, read, read_xml
+from quadloom.documents.syntaxes.rdfa.extraction import extract, read, read_xml
 
 __all__ = ["extract", "read", "read_xml"]

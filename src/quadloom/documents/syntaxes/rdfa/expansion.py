@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable
 
 import pyoxigraph
 
+from quadloom.documents.syntaxes.rdfa.frames import MAX_TRIPLES, RDFA, VOCABULARY_ERROR, Report, Triple
+from quadloom.documents.syntaxes.terms import RDFS, TYPE
 from quadloom.errors import QuadloomError
-from quadloom.syntaxes.rdfa.frames import MAX_TRIPLES, RDFA, VOCABULARY_ERROR, Report, Triple
-from quadloom.syntaxes.terms import RDFS, TYPE
 
 Loader = Callable[[str], bytes]
 ReadRdfa = Callable[[bytes, str], bytes]

@@ -15,17 +15,16 @@ import pyoxigraph
 from lxml import etree
 from selectolax.lexbor import LexborHTMLParser
 
-from quadloom.errors import QuadloomError
-from quadloom.syntaxes.html.elements import Elements, elements_of
-from quadloom.syntaxes.html.tree import source_of
-from quadloom.syntaxes.iri import BaseIri
-from quadloom.syntaxes.rdfa.expansion import Loader, expand_vocabularies, fold_patterns
-from quadloom.syntaxes.rdfa.frames import DOCUMENT_ERROR, ProcessorGraph, Report, Triple
-from quadloom.syntaxes.rdfa.hosts import HOSTS, XHTML, HostLanguage, HostName, Version
-from quadloom.syntaxes.rdfa.names import Names, Names10
-from quadloom.syntaxes.rdfa.processing import USES_VOCABULARY, Markup, N, Processor
-from quadloom.syntaxes.rdfa.processing_1_0 import Processor10
-from quadloom.syntaxes.rdfa.trees import (
+from quadloom.documents.syntaxes.html.elements import Elements, elements_of
+from quadloom.documents.syntaxes.html.tree import source_of
+from quadloom.documents.syntaxes.iri import BaseIri
+from quadloom.documents.syntaxes.rdfa.expansion import Loader, expand_vocabularies, fold_patterns
+from quadloom.documents.syntaxes.rdfa.frames import DOCUMENT_ERROR, ProcessorGraph, Report, Triple
+from quadloom.documents.syntaxes.rdfa.hosts import HOSTS, XHTML, HostLanguage, HostName, Version
+from quadloom.documents.syntaxes.rdfa.names import Names, Names10
+from quadloom.documents.syntaxes.rdfa.processing import USES_VOCABULARY, Markup, N, Processor
+from quadloom.documents.syntaxes.rdfa.processing_1_0 import Processor10
+from quadloom.documents.syntaxes.rdfa.trees import (
     XML_NAMESPACE,
     LexborMarkup,
     LxmlMarkup,
@@ -33,9 +32,10 @@ from quadloom.syntaxes.rdfa.trees import (
     walk,
     walk_elements,
 )
-from quadloom.syntaxes.registry import Context
-from quadloom.syntaxes.signs import signs_in
-from quadloom.syntaxes.sink import Sink
+from quadloom.documents.syntaxes.registry import Context
+from quadloom.documents.syntaxes.signs import signs_in
+from quadloom.documents.syntaxes.sink import Sink
+from quadloom.errors import QuadloomError
 
 # Without one of these no XML states anything: attributes that make statements, RDF/XML, entities that could hide both.
 _XML_SIGNS = (rb"""[\s"'/:](?:property|typeof|vocab|rel|rev)\s*=|/22-rdf-syntax-ns#|<!ENTITY""",)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from quadloom.syntaxes.iri import BaseIri
-from quadloom.syntaxes.sink import Sink
-from quadloom.syntaxes.terms import RDF, TYPE, iri, literal
+from quadloom.documents.syntaxes.iri import BaseIri
+from quadloom.documents.syntaxes.sink import Sink
+from quadloom.documents.syntaxes.terms import RDF, TYPE, iri, literal
 
 Triple = tuple[str, str, str]
 Lists = dict[str, list[str]]

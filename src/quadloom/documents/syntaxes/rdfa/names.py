@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
-from quadloom.syntaxes.iri import BaseIri, encoded, is_absolute
-from quadloom.syntaxes.rdfa.frames import PREFIX_REDEFINITION, UNRESOLVED_CURIE, UNRESOLVED_TERM, Report, Undo
-from quadloom.syntaxes.rdfa.hosts import INITIAL_PREFIXES, LINK_TYPES_1_0, XHV
-from quadloom.syntaxes.terms import iri as term_of
+from quadloom.documents.syntaxes.iri import BaseIri, encoded, is_absolute
+from quadloom.documents.syntaxes.rdfa.frames import PREFIX_REDEFINITION, UNRESOLVED_CURIE, UNRESOLVED_TERM, Report, Undo
+from quadloom.documents.syntaxes.rdfa.hosts import INITIAL_PREFIXES, LINK_TYPES_1_0, XHV
+from quadloom.documents.syntaxes.terms import iri as term_of
 
 # A long namespace repeated by many short CURIEs would multiply a small page; no vocabulary in use comes near this.
 MAX_NAMESPACE = 2048

@@ -10,11 +10,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from quadloom.syntaxes.iri import BaseIri
-from quadloom.syntaxes.rdfa.frames import MAX_MARKUP_DEPTH, MAX_TEXT_DEPTH, RDFA, Frame, Lists, Triples
-from quadloom.syntaxes.rdfa.hosts import XHV, HostLanguage
-from quadloom.syntaxes.rdfa.names import MAX_NAMESPACE, Names, prefix_pairs
-from quadloom.syntaxes.terms import RDF, TYPE, XSD, literal
+from quadloom.documents.syntaxes.iri import BaseIri
+from quadloom.documents.syntaxes.rdfa.frames import MAX_MARKUP_DEPTH, MAX_TEXT_DEPTH, RDFA, Frame, Lists, Triples
+from quadloom.documents.syntaxes.rdfa.hosts import XHV, HostLanguage
+from quadloom.documents.syntaxes.rdfa.names import MAX_NAMESPACE, Names, prefix_pairs
+from quadloom.documents.syntaxes.terms import RDF, TYPE, XSD, literal
 
 N = TypeVar("N")
 N_contra = TypeVar("N_contra", contravariant=True)

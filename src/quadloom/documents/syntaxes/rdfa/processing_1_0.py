@@ -8,9 +8,16 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from quadloom.syntaxes.rdfa.frames import Frame, Lists
-from quadloom.syntaxes.rdfa.processing import XML_LITERAL, Attributes, Element, Namespaces, Processor, Resources
-from quadloom.syntaxes.terms import literal
+from quadloom.documents.syntaxes.rdfa.frames import Frame, Lists
+from quadloom.documents.syntaxes.rdfa.processing import (
+    XML_LITERAL,
+    Attributes,
+    Element,
+    Namespaces,
+    Processor,
+    Resources,
+)
+from quadloom.documents.syntaxes.terms import literal
 
 N = TypeVar("N")
 

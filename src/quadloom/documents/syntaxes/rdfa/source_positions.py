@@ -6,19 +6,19 @@ the first statement, and so on. Otherwise the extraction is done again, with an 
 
 from __future__ import annotations
 
+from quadloom.documents.syntaxes.html.start_tags import StartTag, tags_naming, tags_of
+from quadloom.documents.syntaxes.iri import BaseIri
+from quadloom.documents.syntaxes.microdata.source_positions import value_place
+from quadloom.documents.syntaxes.rdfa.frames import Triples
+from quadloom.documents.syntaxes.rdfa.hosts import HOSTS
+from quadloom.documents.syntaxes.rdfa.names import Names
+from quadloom.documents.syntaxes.rdfa.processing import Attributes, Namespaces, Processor
+from quadloom.documents.syntaxes.rdfa.trees import LexborMarkup, sparse, walk_elements
+from quadloom.documents.syntaxes.registry import Context
+from quadloom.documents.syntaxes.sink import Sink
+from quadloom.documents.syntaxes.source_positions import PlaceKind, SourcePlace, local_name, within
+from quadloom.documents.syntaxes.terms import TYPE
 from quadloom.model.quads import Triple
-from quadloom.syntaxes.html.start_tags import StartTag, tags_naming, tags_of
-from quadloom.syntaxes.iri import BaseIri
-from quadloom.syntaxes.microdata.places import value_place
-from quadloom.syntaxes.places import PlaceKind, SourcePlace, local_name, within
-from quadloom.syntaxes.rdfa.frames import Triples
-from quadloom.syntaxes.rdfa.hosts import HOSTS
-from quadloom.syntaxes.rdfa.names import Names
-from quadloom.syntaxes.rdfa.processing import Attributes, Namespaces, Processor
-from quadloom.syntaxes.rdfa.trees import LexborMarkup, sparse, walk_elements
-from quadloom.syntaxes.registry import Context
-from quadloom.syntaxes.sink import Sink
-from quadloom.syntaxes.terms import TYPE
 
 _ATTRIBUTES = ("property", "typeof", "rel", "rev", "vocab", "about", "resource")
 _VALUES = (b"content=", b"datetime=", b"resource=", b"href=", b"src=")

@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from lxml import etree
 from selectolax.lexbor import LexborNode
 
-from quadloom.syntaxes.html.elements import Elements
-from quadloom.syntaxes.rdfa.hosts import XHTML
-from quadloom.syntaxes.rdfa.processing import Processor
-from quadloom.syntaxes.terms import RDF
+from quadloom.documents.syntaxes.html.elements import Elements
+from quadloom.documents.syntaxes.rdfa.hosts import XHTML
+from quadloom.documents.syntaxes.rdfa.processing import Processor
+from quadloom.documents.syntaxes.terms import RDF
 
 _MAKERS = ("property", "typeof", "vocab", "rev")
 # Without a vocabulary these words and CURIEs are all that `rel` can say in HTML; `rel="nofollow"` says nothing.

@@ -12,8 +12,8 @@ import re
 import msgspec
 from lxml import etree
 
+from quadloom.documents.syntaxes.guards import check_xml
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes.guards import check_xml
 
 _DOCTYPE = re.compile(
     rb"""<!DOCTYPE\s+([^\s\[>]+)\s*(?:PUBLIC\s*(?:"([^"]*)"|'([^']*)')\s*|SYSTEM\s*)?(?:"([^"]*)"|'([^']*)')?\s*(\[)?"""

@@ -15,12 +15,12 @@ from urllib.parse import quote
 
 from lxml import etree
 
+from quadloom.documents.syntaxes.html.text import fold
+from quadloom.documents.syntaxes.registry import Context
+from quadloom.documents.syntaxes.terms import TYPE, XSD, iri, join, literal
+from quadloom.documents.syntaxes.xml.document_type import DocumentType, document_type
 from quadloom.model.link import Link
 from quadloom.model.url import resolve
-from quadloom.syntaxes.html.text import fold
-from quadloom.syntaxes.registry import Context
-from quadloom.syntaxes.terms import TYPE, XSD, iri, join, literal
-from quadloom.syntaxes.xml.document_type import DocumentType, document_type
 
 NAMESPACE = "urn:quadloom:xml#"
 ATTRIBUTES = "urn:quadloom:xml:attribute#"

@@ -19,14 +19,14 @@ from typing import Literal
 import pyoxigraph as ox
 from lxml import etree
 
+from quadloom.documents.syntaxes.rdf import files as rdf_files
+from quadloom.documents.syntaxes.registry import Context, Loader
+from quadloom.documents.syntaxes.terms import RDF, join
+from quadloom.documents.syntaxes.xml.xslt import MAX_STYLESHEET_BYTES, Imports, Stylesheet, bundled, compiled
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.link import Link
 from quadloom.model.url import resolve
 from quadloom.settings import Settings, TransformSettings
-from quadloom.syntaxes.rdf import files as rdf_files
-from quadloom.syntaxes.registry import Context, Loader
-from quadloom.syntaxes.terms import RDF, join
-from quadloom.syntaxes.xml.xslt import MAX_STYLESHEET_BYTES, Imports, Stylesheet, bundled, compiled
 
 DATA_VIEW = "http://www.w3.org/2003/g/data-view"
 SYNTAX = "grddl"

@@ -21,12 +21,12 @@ from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
 
+from quadloom.documents.syntaxes.html.xhtml import ROOT as XHTML_ROOT
+from quadloom.documents.syntaxes.registry import Context
+from quadloom.documents.syntaxes.xml.xslt import MAX_STYLESHEET_BYTES, Imports, Stylesheet, compiled
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.document import Document, Kind
 from quadloom.model.finding import Finding
-from quadloom.syntaxes.html.xhtml import ROOT as XHTML_ROOT
-from quadloom.syntaxes.registry import Context
-from quadloom.syntaxes.xml.xslt import MAX_STYLESHEET_BYTES, Imports, Stylesheet, compiled
 
 SYNTAX = "xslt"
 _MAX_FILES = 500

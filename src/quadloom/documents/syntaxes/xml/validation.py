@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 
 from lxml import etree
 
-from quadloom.syntaxes.registry import Context
-from quadloom.syntaxes.xml.document_type import document_type
+from quadloom.documents.syntaxes.registry import Context
+from quadloom.documents.syntaxes.xml.document_type import document_type
 
 SUFFIXES = (".dtd", ".xsd", ".rng")
 SYNTAX = "xml"

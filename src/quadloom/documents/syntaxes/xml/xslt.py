@@ -21,17 +21,17 @@ from typing import Literal, NamedTuple
 
 from lxml import etree
 
+from quadloom.documents.syntaxes.feeds.writing import parse_date, plain
+from quadloom.documents.syntaxes.guards import check_xml
+from quadloom.documents.syntaxes.rdf import files as rdf_files
+from quadloom.documents.syntaxes.rdf.files import RdfKind
+from quadloom.documents.syntaxes.rdf.links import REFERENCES
+from quadloom.documents.syntaxes.registry import Context
+from quadloom.documents.syntaxes.terms import RDF, join
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.document import Kind
 from quadloom.model.link import Link
 from quadloom.model.url import resolve
-from quadloom.syntaxes.feeds.writing import parse_date, plain
-from quadloom.syntaxes.guards import check_xml
-from quadloom.syntaxes.rdf import files as rdf_files
-from quadloom.syntaxes.rdf.files import RdfKind
-from quadloom.syntaxes.rdf.links import REFERENCES
-from quadloom.syntaxes.registry import Context
-from quadloom.syntaxes.terms import RDF, join
 
 MAX_STYLESHEET_BYTES = 256 * 1024
 MAX_RESULT_BYTES = 32 * 1024 * 1024
@@ -291,7 +291,7 @@ _OF_KIND: dict[Kind, str] = {"opensearch": "opensearch", "svg": "svg"}
 @lru_cache(maxsize=len(NAMES))
 def bundled(name: str) -> Stylesheet:
     """One of Quadloom's own stylesheets, compiled."""
-    source = files("quadloom.syntaxes.xml").joinpath("stylesheets", f"{name}.xsl").read_bytes()
+    source = files("quadloom.documents.syntaxes.xml").joinpath("stylesheets", f"{name}.xsl").read_bytes()
     return compiled(source, name=f"{name}.xsl")
 
 

@@ -14,9 +14,9 @@ from starlette.responses import RedirectResponse, Response
 from quadloom.asking.entity import Value
 from quadloom.asking.sparql.service import form_of
 from quadloom.asking.things.table import fallback_name
-from quadloom.crawl.control import Value as ControlValue
+from quadloom.crawling.run.control import Value as ControlValue
+from quadloom.crawling.subscriptions.saved_queries import SavedQuery, checked_query, saved_queries, saved_query
 from quadloom.model.timestamps import iso_time
-from quadloom.subscriptions.saved_queries import SavedQuery, checked_query, saved_queries, saved_query
 from quadloom.web.api.control import send_command
 from quadloom.web.server.errors import HttpError
 from quadloom.web.server.rendering import json_response

@@ -8,9 +8,9 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from quadloom.asking.sparql.prefixes import shorten
-from quadloom.asking.statistics import Statistics
 from quadloom.asking.things.paths import type_name, words
 from quadloom.asking.things.schema import PAGES, SchemaPicture, schema_of
+from quadloom.stores.statistics import Statistics
 from quadloom.web.pages.entity import PICTURE_POLICY
 from quadloom.web.server.errors import HttpError
 from quadloom.web.server.requests import ViewResponse, WebRequest

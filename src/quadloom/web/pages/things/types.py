@@ -9,7 +9,6 @@ import msgspec
 from starlette.responses import Response
 
 from quadloom.asking.sparql.prefixes import shorten
-from quadloom.asking.statistics import Statistics
 from quadloom.asking.things.formats import as_csv, as_parquet
 from quadloom.asking.things.paths import PLUMBING, canonical, parse_path, type_name, write_path
 from quadloom.asking.things.selection import (
@@ -21,6 +20,7 @@ from quadloom.asking.things.selection import (
 )
 from quadloom.asking.things.table import MOST_ROWS, PAGE, TableRequest, ThingTable, ThingTables
 from quadloom.errors import NothingFound
+from quadloom.stores.statistics import Statistics
 from quadloom.web.server.errors import HttpError
 from quadloom.web.server.requests import ViewResponse, WebRequest
 from quadloom.web.view.terms import is_iri

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from quadloom.asking.statistics import Statistics
+from quadloom.crawling.ingest.index.compaction import ENOUGH, StoreCompactor
+from quadloom.crawling.ingest.index.indexer import IndexAcks, Indexer, IndexJob, LinksFound
 from quadloom.errors import StoreError
-from quadloom.ingest.failpoints import Failpoints
-from quadloom.ingest.index.compaction import ENOUGH, StoreCompactor
-from quadloom.ingest.index.indexer import IndexAcks, Indexer, IndexJob, LinksFound
 from quadloom.model.quads import Quads
+from quadloom.process.failpoints import Failpoints
 from quadloom.settings import IndexSettings
 from quadloom.stores.quads.memory import MemoryQuads
 from quadloom.stores.quads.oxigraph import OxigraphQuads
+from quadloom.stores.statistics import Statistics
 from quadloom_lab.memory.text import MemoryText
 
 
@@ -137,7 +137,7 @@ def page(number: int, statements: int, version: int = 0) -> IndexJob:
 
 def test_first_reads_in_bulk_are_left_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Their files are compressed, those of a compaction are not. What is replaced later counts."""
-    monkeypatch.setattr("quadloom.ingest.index.compaction.ENOUGH", 1000)
+    monkeypatch.setattr("quadloom.crawling.ingest.index.compaction.ENOUGH", 1000)
     store = OxigraphQuads(tmp_path / "quads")
     marks: queue.Queue[IndexAcks | LinksFound] = queue.Queue()
     indexer = Indexer(
@@ -162,7 +162,7 @@ def test_first_reads_in_bulk_are_left_as_they_are(tmp_path: Path, monkeypatch: p
 
 
 def test_an_idle_indexer_compacts_and_a_busy_one_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quadloom.ingest.index.compaction.ENOUGH", 1000)
+    monkeypatch.setattr("quadloom.crawling.ingest.index.compaction.ENOUGH", 1000)
     store = OxigraphQuads(tmp_path / "quads")
     marks: queue.Queue[IndexAcks | LinksFound] = queue.Queue()
     settings = IndexSettings(text=False, text_commit_seconds=0.05)

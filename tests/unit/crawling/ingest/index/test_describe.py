@@ -9,12 +9,12 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
-from quadloom.ingest.index.describe import _digits, description
+from quadloom.crawling.ingest.index.describe import _digits, description
+from quadloom.documents.descriptions import PAGES
 from quadloom.model.outcome import PageRow
 from quadloom.model.wire import encode
-from quadloom.phases.descriptions import PAGES
-from quadloom.scheduling.page_row import PageScheduleRow
-from quadloom.scheduling.planner import PageSchedule
+from quadloom.planning.policy.page_row import PageScheduleRow
+from quadloom.planning.policy.planner import PageSchedule
 from quadloom.stores.quads.oxigraph import OxigraphQuads
 
 DAY = 86_400.0

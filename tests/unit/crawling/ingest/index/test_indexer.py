@@ -6,15 +6,15 @@ import queue
 
 import pytest
 
-from quadloom.asking.statistics import Statistics
+from quadloom.crawling.ingest.index import indexer as module
+from quadloom.crawling.ingest.index.indexer import IndexAcks, Indexer, IndexJob, LinksFound
 from quadloom.errors import StoreUnavailable
-from quadloom.ingest.failpoints import Failpoints
-from quadloom.ingest.index import indexer as module
-from quadloom.ingest.index.indexer import IndexAcks, Indexer, IndexJob, LinksFound
 from quadloom.model.quads import Quads
+from quadloom.process.failpoints import Failpoints
 from quadloom.settings import IndexSettings
 from quadloom.stores.protocols.quads import Difference
 from quadloom.stores.quads.memory import MemoryQuads
+from quadloom.stores.statistics import Statistics
 from quadloom_lab.memory.text import MemoryText
 
 

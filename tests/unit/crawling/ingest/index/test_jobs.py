@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from quadloom.ingest.index.indexer import IndexJob
-from quadloom.ingest.index.jobs import PendingIndex
+from quadloom.crawling.ingest.index.indexer import IndexJob
+from quadloom.crawling.ingest.index.jobs import PendingIndex
 from quadloom.model.quads import Quads
 from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.stores.shards import shard_of

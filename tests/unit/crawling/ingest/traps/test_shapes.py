@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from quadloom.ingest.traps.shapes import HostShapes, SubdomainBudget, is_plain, trap
+from quadloom.crawling.ingest.traps.shapes import HostShapes, SubdomainBudget, is_plain, trap
 
 E = "http://e.org"
 

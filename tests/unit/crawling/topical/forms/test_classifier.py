@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quadloom.topical.forms.classifier import find_search_form
+from quadloom.crawling.topical.forms.classifier import find_search_form
 
 KANSAS = """
 <form action="/~http/cgi-bin/search/search.php" class="ku_search" method="post">

@@ -7,10 +7,10 @@ from functools import cache
 
 import pytest
 
-from quadloom.topical.access import SiteRequest, SiteResponse, run_sequence
-from quadloom.topical.search.channels import SearchChannel, filled, open_site, query_channel
-from quadloom.topical.search.engines import engine_leads, read_description, search_actions
-from quadloom.topical.search.site_indexes import read_documents, read_sitemap, read_sphinx, slug_words
+from quadloom.crawling.topical.access import SiteRequest, SiteResponse, run_sequence
+from quadloom.crawling.topical.search.channels import SearchChannel, filled, open_site, query_channel
+from quadloom.crawling.topical.search.engines import engine_leads, read_description, search_actions
+from quadloom.crawling.topical.search.site_indexes import read_documents, read_sitemap, read_sphinx, slug_words
 from quadloom_lab.topical.corpus import Corpus
 from quadloom_lab.topical.evaluation import SimulatedAccess
 from quadloom_lab.topical.sites import Family, SitePlan, plan_sites

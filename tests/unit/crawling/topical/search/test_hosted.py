@@ -14,13 +14,13 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from quadloom.crawling.topical.access import SiteRequest, SiteResponse, run_sequence
+from quadloom.crawling.topical.polite_access import PoliteAccess
+from quadloom.crawling.topical.search.channels import SearchChannel, open_site, query_channel
+from quadloom.crawling.topical.search.hosted import docsearch_leads, read_algolia, site_leads
+from quadloom.crawling.topical.sites import SeedSite
+from quadloom.crawling.topical.topic import TopicScope, known_channels, remember_channels
 from quadloom.settings import CrawlSettings, GuardSettings, PolitenessSettings, Settings, TopicSettings
-from quadloom.topical.access import SiteRequest, SiteResponse, run_sequence
-from quadloom.topical.polite_access import PoliteAccess
-from quadloom.topical.search.channels import SearchChannel, open_site, query_channel
-from quadloom.topical.search.hosted import docsearch_leads, read_algolia, site_leads
-from quadloom.topical.sites import SeedSite
-from quadloom.topical.topic import TopicScope, known_channels, remember_channels
 from quadloom.warehouse import Warehouse
 
 KEY, APPLICATION = "0123456789abcdef0123456789abcdef", "EXAMPLE1AB"

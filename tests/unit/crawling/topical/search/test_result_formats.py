@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from quadloom.topical.search import engines, hosted, result_formats, site_indexes
-from quadloom.topical.search.results import next_form
-from quadloom.topical.search.totals import total_of
+from quadloom.crawling.topical.search import engines, hosted, result_formats, site_indexes
+from quadloom.crawling.topical.search.results import next_form
+from quadloom.crawling.topical.search.totals import total_of
 
 URL = "http://site.example/search?q=whale"
 READERS: dict[str, Callable[[bytes, str], object]] = {

@@ -7,10 +7,16 @@ import time
 import msgspec
 import pytest
 
-from quadloom.topical.anchors import read_outline, unwrapped
-from quadloom.topical.search.result_formats import read_discourse, read_feed, read_mediawiki, read_solr, read_wordpress
-from quadloom.topical.search.results import Wrapper, learn_wrapper, next_form, next_url, read_results
-from quadloom.topical.search.totals import total_of
+from quadloom.crawling.topical.anchors import read_outline, unwrapped
+from quadloom.crawling.topical.search.result_formats import (
+    read_discourse,
+    read_feed,
+    read_mediawiki,
+    read_solr,
+    read_wordpress,
+)
+from quadloom.crawling.topical.search.results import Wrapper, learn_wrapper, next_form, next_url, read_results
+from quadloom.crawling.topical.search.totals import total_of
 
 NAV = '<nav><a href="/">Home</a> <a href="/about">About us</a></nav>'
 

@@ -7,9 +7,16 @@ from collections import Counter
 
 import pytest
 
+from quadloom.crawling.workers.services.balance import (
+    FAILURES,
+    FIRST_REST,
+    CallOutcome,
+    Instance,
+    ServiceBalance,
+    ServiceCall,
+)
 from quadloom.model.service import ServiceReply, ServiceRequest
 from quadloom.settings import ServiceSettings
-from quadloom.workers.services.balance import FAILURES, FIRST_REST, CallOutcome, Instance, ServiceBalance, ServiceCall
 
 FINE = CallOutcome(ServiceReply(200, "text/turtle", b""))
 ABSENT = CallOutcome(None, "refused", absent=True)

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from quadloom.crawling.workers.services import command
+from quadloom.crawling.workers.services.balance import CallOutcome
+from quadloom.crawling.workers.services.command import kill_all, run_command
 from quadloom.model.service import ServiceRequest
 from quadloom.settings import ServiceSettings
-from quadloom.workers.services import command
-from quadloom.workers.services.balance import CallOutcome
-from quadloom.workers.services.command import kill_all, run_command
 
 REQUEST = ServiceRequest(0, "application/pdf", "http://site.example/paper.pdf")
 

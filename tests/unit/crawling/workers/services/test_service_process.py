@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from quadloom.crawling.workers.batch import TransformPool
+from quadloom.crawling.workers.pool import TransformResult
 from quadloom.model.page import Page
 from quadloom.model.service import InstanceLoad
 from quadloom.model.visit import Visit
 from quadloom.settings import CrawlSettings, ServiceSettings, Settings, TransformSettings
-from quadloom.workers.batch import TransformPool
-from quadloom.workers.pool import TransformResult
 from service_server import Answer, Instance, running
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
@@ -103,7 +103,7 @@ def test_pages_without_a_service_do_not_wait_for_one(serve: Callable[[Answer], I
     done: list[TransformResult] = []
     finished = threading.Event()
 
-    from quadloom.workers.pool import WorkerPool
+    from quadloom.crawling.workers.pool import WorkerPool
 
     def take(message: object) -> None:
         if isinstance(message, TransformResult):

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from quadloom.phases.detect import detect
+from quadloom.documents.detect import detect
+from quadloom.documents.syntaxes.feeds import sitemaps as sitemaps_rdf
+from quadloom.documents.syntaxes.feeds import xml_feeds as feeds
+from quadloom.documents.syntaxes.feeds.writing import parse_date, plain
+from quadloom.documents.syntaxes.feeds.xml import repaired
+from quadloom.documents.syntaxes.registry import Context
+from quadloom.documents.syntaxes.xml.xslt import NAMES, bundled
 from quadloom.settings import Settings
-from quadloom.syntaxes.feeds import sitemaps as sitemaps_rdf
-from quadloom.syntaxes.feeds import xml_feeds as feeds
-from quadloom.syntaxes.feeds.writing import parse_date, plain
-from quadloom.syntaxes.feeds.xml import repaired
-from quadloom.syntaxes.registry import Context
-from quadloom.syntaxes.xml.xslt import NAMES, bundled
 
 URL = "https://site.example/feed"
 RSS = """<rss version="2.0" xmlns:dc="http://purl.org/dc/elements/1.1/"

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from quadloom.phases.transform import transform
-from quadloom.syntaxes.html import elements as seam
-from quadloom.syntaxes.html.element_nodes import COMMENT, COMMON_TAGS
-from quadloom.syntaxes.html.elements import BELOW, BESIDE, LEFT_OUT, Elements, Twin
+from quadloom.documents.syntaxes.html import elements as seam
+from quadloom.documents.syntaxes.html.element_nodes import COMMENT, COMMON_TAGS
+from quadloom.documents.syntaxes.html.elements import BELOW, BESIDE, LEFT_OUT, Elements, Twin
+from quadloom.documents.transform import transform
 from quadloom_lab.realweb.web import RealWeb
+from unit import ROOT
 
-ROOT = Path(__file__).resolve().parents[3]
 PAGE = """<!doctype html><html lang=en><head><title>A title</title><meta name=a content></head><body>
 <nav>menu <a href=/x rel="Next">x</a></nav><main id=m class="k h-card"><h1> One  two</h1>w<b>or</b>d <!-- no -->end
 <p>sch\u00f6n\u00a0\u200b1<br>2<i></i>3</p><svg><foreignObject a:b=c xlink:href=d></foreignObject></svg>

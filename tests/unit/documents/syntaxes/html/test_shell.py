@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quadloom.fetching.browser.shell import why_shell
+from quadloom.documents.syntaxes.html.shell import why_shell
 
 PROGRAM = "<script src=/app.js></script>"
 TEXT = "<p>" + "An evening of songs by the river, with readings and a market. " * 8

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from quadloom.documents.syntaxes.html.text import fold
+from quadloom.documents.transform import transform
 from quadloom.model.document import Transformed
-from quadloom.phases.transform import transform
-from quadloom.syntaxes.html.text import fold
 
 PROSE = (
     "A paragraph of ordinary prose that is long enough to count as the text of a page, and then some more of it. " * 2

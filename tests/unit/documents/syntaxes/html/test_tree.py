@@ -7,7 +7,7 @@ import time
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from quadloom.syntaxes.html.tree import tame
+from quadloom.documents.syntaxes.html.tree import tame
 
 N = 40_000
 HOSTILE = {

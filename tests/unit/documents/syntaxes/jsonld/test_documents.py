@@ -6,13 +6,13 @@ import time
 
 import pytest
 
+from quadloom.documents.syntaxes import jsonld
+from quadloom.documents.syntaxes.jsonld import contexts
+from quadloom.documents.syntaxes.jsonld.context import ContextProcessor
+from quadloom.documents.syntaxes.jsonld.json import Json, canonical, integer_or_double, read
+from quadloom.documents.syntaxes.jsonld.loader import ContextLoader, LoadedDocument
+from quadloom.documents.syntaxes.jsonld.terms import ActiveContext
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes import jsonld
-from quadloom.syntaxes.jsonld import contexts
-from quadloom.syntaxes.jsonld.context import ContextProcessor
-from quadloom.syntaxes.jsonld.json import Json, canonical, integer_or_double, read
-from quadloom.syntaxes.jsonld.loader import ContextLoader, LoadedDocument
-from quadloom.syntaxes.jsonld.terms import ActiveContext
 
 URL = "https://example.org/doc"
 

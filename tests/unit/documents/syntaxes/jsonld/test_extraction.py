@@ -8,12 +8,12 @@ import weakref
 
 import pytest
 
+from quadloom.documents.syntaxes.jsonld.extraction import write
+from quadloom.documents.syntaxes.jsonld.json import repaired_script
+from quadloom.documents.syntaxes.jsonld.loader import ContextLoader
+from quadloom.documents.syntaxes.sink import Sink
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.finding import Finding
-from quadloom.syntaxes.jsonld.extraction import write
-from quadloom.syntaxes.jsonld.json import repaired_script
-from quadloom.syntaxes.jsonld.loader import ContextLoader
-from quadloom.syntaxes.sink import Sink
 
 PAGE = "https://shop.example/p/1"
 SOUND = '{"@context": "https://schema.org", "@type": "Thing", "name": "A"}'

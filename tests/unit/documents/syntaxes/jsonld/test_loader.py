@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from quadloom.cli.main import run
+from quadloom.documents.syntaxes.jsonld.loader import ContextFolder, ContextLoader, with_folder
+from quadloom.documents.transform import transform
 from quadloom.errors import SyntaxInvalid, UsageError
-from quadloom.phases.transform import transform
 from quadloom.settings import Settings, TransformSettings
-from quadloom.syntaxes.jsonld.loader import ContextFolder, ContextLoader, with_folder
 
 URL = "https://vocab.example/ns/weaving"
 CONTEXT = {"@context": {"title": "http://vocab.example/#title"}}

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from pyoxigraph import RdfFormat, parse
 from selectolax.lexbor import LexborHTMLParser
 
+from quadloom.documents.syntaxes.microdata import extraction as microdata
+from quadloom.documents.syntaxes.microdata.values import REGISTRY, vocabulary_of
+from quadloom.documents.syntaxes.sink import Sink
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes.microdata import extraction as microdata
-from quadloom.syntaxes.microdata.values import REGISTRY, vocabulary_of
-from quadloom.syntaxes.sink import Sink
 from thoroughness import examples
 
 URL = "http://site.example/page"

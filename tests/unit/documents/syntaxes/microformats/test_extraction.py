@@ -13,9 +13,9 @@ from pyoxigraph import RdfFormat
 from pyoxigraph import parse as parse_rdf
 from selectolax.lexbor import LexborHTMLParser
 
-from quadloom.syntaxes.html.elements import elements_of
-from quadloom.syntaxes.microformats import extraction as microformats
-from quadloom.syntaxes.sink import Sink
+from quadloom.documents.syntaxes.html.elements import elements_of
+from quadloom.documents.syntaxes.microformats import extraction as microformats
+from quadloom.documents.syntaxes.sink import Sink
 from thoroughness import examples
 
 URL = "http://site.example/page"

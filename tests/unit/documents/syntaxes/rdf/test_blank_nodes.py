@@ -6,8 +6,8 @@ import time
 
 import pytest
 
+from quadloom.documents.syntaxes.rdf.blank_nodes import canonical, skolemise
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes.rdf.blank_nodes import canonical, skolemise
 
 PAGE = "https://example.org/page"
 

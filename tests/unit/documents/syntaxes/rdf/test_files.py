@@ -6,8 +6,8 @@ import time
 
 import pytest
 
+from quadloom.documents.syntaxes.rdf.files import RdfKind, extract, read
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes.rdf.files import RdfKind, extract, read
 
 URL = "https://example.org/dir/file"
 HEAD = b'<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/" xmlns:unused="http://u/">'

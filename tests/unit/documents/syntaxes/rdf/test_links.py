@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from quadloom.documents.syntaxes.rdf.links import link_triples
 from quadloom.model.link import Link
-from quadloom.syntaxes.rdf.links import link_triples
 
 PAGE = "https://site.example/"
 LINKS = [

@@ -7,11 +7,11 @@ import pytest
 from lxml import etree
 from selectolax.lexbor import LexborHTMLParser
 
-from quadloom.syntaxes.html.elements import elements_of
-from quadloom.syntaxes.rdfa import extract
-from quadloom.syntaxes.rdfa.extraction import write, write_xml
-from quadloom.syntaxes.rdfa.frames import MAX_MARKUP_DEPTH, MAX_TEXT_DEPTH
-from quadloom.syntaxes.sink import Sink
+from quadloom.documents.syntaxes.html.elements import elements_of
+from quadloom.documents.syntaxes.rdfa import extract
+from quadloom.documents.syntaxes.rdfa.extraction import write, write_xml
+from quadloom.documents.syntaxes.rdfa.frames import MAX_MARKUP_DEPTH, MAX_TEXT_DEPTH
+from quadloom.documents.syntaxes.sink import Sink
 
 URL = "http://example.com/dir/page"
 EX = "http://example.org/"

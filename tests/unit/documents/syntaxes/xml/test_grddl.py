@@ -6,9 +6,9 @@ from hashlib import sha256
 
 import pytest
 
+from quadloom.documents.transform import transform
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.document import Transformed
-from quadloom.phases.transform import transform
 from quadloom.settings import Settings, TransformSettings
 
 URL = "https://site.example/doc"

@@ -8,14 +8,14 @@ import pytest
 from lxml import etree
 from selectolax.lexbor import LexborHTMLParser
 
+from quadloom.crawling.workers.batch import TransformPool
+from quadloom.documents.syntaxes.html.xhtml import as_xhtml
+from quadloom.documents.syntaxes.xml import stylesheet_folder
+from quadloom.documents.transform import transform
 from quadloom.model.document import Transformed
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
-from quadloom.phases.transform import transform
 from quadloom.settings import CrawlSettings, Settings, TransformSettings
-from quadloom.syntaxes.html.xhtml import as_xhtml
-from quadloom.syntaxes.xml import stylesheet_folder
-from quadloom.workers.batch import TransformPool
 
 URL = "https://site.example/page"
 SOUP = (

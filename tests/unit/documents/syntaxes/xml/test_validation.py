@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from quadloom.documents.transform import transform
 from quadloom.model.finding import Finding
-from quadloom.phases.transform import transform
 from quadloom.settings import Settings, TransformSettings
 
 XSD = """<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="http://v.example/"

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
+from quadloom.documents.syntaxes.terms import join
+from quadloom.documents.syntaxes.xml import stylesheet_folder as xslt_folder
+from quadloom.documents.syntaxes.xml.xslt import MAX_STYLESHEET_BYTES, Imports, compiled
+from quadloom.documents.transform import transform
 from quadloom.errors import SyntaxInvalid
-from quadloom.phases.transform import transform
 from quadloom.settings import Settings, TransformSettings
-from quadloom.syntaxes.terms import join
-from quadloom.syntaxes.xml import stylesheet_folder as xslt_folder
-from quadloom.syntaxes.xml.xslt import MAX_STYLESHEET_BYTES, Imports, compiled
 
 XSL = (
     '<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform" xmlns:ql="urn:quadloom:xslt"'

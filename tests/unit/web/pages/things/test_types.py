@@ -13,13 +13,13 @@ from urllib.parse import quote
 
 import pytest
 from starlette.testclient import TestClient
-from things_fixture import fill_things
 
 from quadloom.asking.things.formats import as_csv
 from quadloom.asking.things.table import CellValue, TableColumn, ThingRow, ThingTable
 from quadloom.settings import Settings, WebSettings
 from quadloom.web.app import create_app
 from quadloom.web.server.state import SiteState
+from unit.web.things_fixture import fill_things
 
 HTML = {"accept": "text/html"}
 _GHENT = "schema:location/schema:address/schema:addressLocality is Ghent"

@@ -12,8 +12,8 @@ from importlib import resources
 
 import msgspec
 
-from quadloom.syntaxes.jsonld.json import Json
-from quadloom.syntaxes.jsonld.terms import ActiveContext, TermDefinition
+from quadloom.documents.syntaxes.jsonld.json import Json
+from quadloom.documents.syntaxes.jsonld.terms import ActiveContext, TermDefinition
 
 _SPELLING = re.compile(r"https?://(?:www\.)?", re.IGNORECASE)
 _NAMES = {

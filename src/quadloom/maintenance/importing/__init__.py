@@ -1,0 +1,3 @@
+"""Files that become pages. In: WARC files, RDF dumps and folders. Out: pages for the write path, statements for the
+quad store.
+"""

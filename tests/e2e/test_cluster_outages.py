@@ -28,8 +28,8 @@ LONG = 300.0 if os.environ.get("QUADLOOM_LONG_OUTAGE") else 0.0
 # The clients of SPARQL and S3 give up after about 10 s, the connection to PostgreSQL after 60.
 SECONDS = {"sparql": 40.0, "s3": 40.0, "postgresql": 80.0}
 NOTICES = {
-    "sparql": ("waiting for a store", "the store answers again"),
-    "s3": ("waiting for a store", "the store answers again"),
+    "sparql": ("waiting for a store", "the store is back"),
+    "s3": ("waiting for a store", "the store is back"),
     "postgresql": ("the database was away for",),
 }
 

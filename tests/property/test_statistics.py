@@ -13,7 +13,7 @@ from quadloom.stores.quads.memory import MemoryQuads
 from quadloom.stores.sqlite.catalog import SqliteCatalog
 from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.schema import SCHEMA
-from quadloom.stores.statistics import OPEN, STATISTICS, Statistics, ended
+from quadloom.stores.statistics import OPEN, STATISTICS, Statistics, mark_complete
 from thoroughness import examples
 
 TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
@@ -57,7 +57,7 @@ def test_after_a_crash_the_store_is_counted_anew(tmp_path: Path) -> None:
     assert not first.classes
     resumed = Statistics.resume(catalog, store)
     assert resumed.classes == {"urn:c:1": 1}
-    ended(catalog)
+    mark_complete(catalog)
     assert OPEN.get(catalog) is None
     assert Statistics.saved(catalog).classes == {"urn:c:1": 1}
     catalog.close()

@@ -6,6 +6,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -22,6 +23,7 @@ from quadloom.maintenance.swap import SpooledLedger, exchange_folders
 from quadloom.maintenance.verify import is_page
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import ArchiveRef, PageRow
+from quadloom.model.page import Page
 from quadloom.model.quads import Quads
 from quadloom.process.clock import unix_time
 from quadloom.process.failpoints import Failpoints
@@ -151,7 +153,12 @@ def rebuild(
         for batch in _batches(left):
             rows = [item.row for item in batch]
             versions = {item.row.fingerprint: item.page for item in batch if item.page is not None}
-            ingest.reindex(rows, fallback=fallback, versions=versions)
+            ingest.indexing.reindexing.add(
+                rows,
+                unix_time(),
+                fallback=fallback,
+                content=partial(_version, versions),
+            )
             ingest.finish_indexing()
             done += len(rows)
             archived += sum(row.archive is not None for row in rows)
@@ -203,6 +210,10 @@ class FilesElsewhere(Protocol):
     def rest(self) -> Iterator[ArchivedPage]:
         """Pages that have no version in the archive, or none that was found in its file. After `files`."""
         ...
+
+
+def _version(versions: dict[int, Page], row: PageRow) -> Page | None:
+    return versions.get(row.fingerprint)
 
 
 def _take(ingest: Ingest, ledger: SpooledLedger, part: RebuiltFile) -> None:

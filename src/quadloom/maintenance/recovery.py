@@ -238,7 +238,7 @@ class _Recovery:
                 self._progress(self._versions)
                 robots = _robots_page(record)
                 if robots is not None:
-                    ingest.add_robots(self._robots(robots))
+                    ingest.outgoing.waiting.robots.append(self._robots(robots))
                 else:
                     self._feed(ingest, stores, archive, ref, record, topical)
             ingest.drain()
@@ -285,7 +285,7 @@ class _Recovery:
     def _may_be_found(self, ingest: Ingest, url: str) -> bool:
         """Whether a page that is on its way through the workers may lead to this one: it has the end of its path, or
         cannot be searched for that. Waiting for all of them for each page took 30 ms a page."""
-        self._fed = {number: page for number, page in self._fed.items() if ingest.is_working_on(number)}
+        self._fed = {number: page for number, page in self._fed.items() if number in ingest.in_flight}
         path = url.partition("?")[0]
         name = path.rstrip("/").rpartition("/")[2]
         if not name.translate(_SEPARATORS).isalnum() or not name.isascii():
@@ -347,7 +347,7 @@ class _Recovery:
             with stores.catalog.transaction():
                 stores.catalog.amend(amended)
                 stores.frontier.reschedule(times, self._now)
-            ingest.describe(amended)
+            ingest.indexing.jobs.describe(amended)
 
 
 def _open_archive(path: Path, settings: Settings) -> Archive:

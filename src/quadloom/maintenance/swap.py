@@ -34,7 +34,7 @@ from quadloom.process.durable import sync, sync_tree, write_file
 from quadloom.process.failpoints import Failpoints
 from quadloom.stores.opened import INDEXES, JOURNAL, Places, Stores
 from quadloom.stores.protocols.catalog import IndexedPage
-from quadloom.stores.statistics import STATISTICS, ended
+from quadloom.stores.statistics import STATISTICS, mark_complete
 from quadloom.stores.transactions import retry_when_unavailable
 
 _MARKS = "rebuild.marks"
@@ -62,7 +62,7 @@ class SpooledLedger:
     def write(self, acks: Sequence[IndexAcks], requests: Sequence[Discovery], now: float) -> None:
         self._append(_Entry(tuple(mark for ack in acks for mark in ack.marks), tuple(requests)))
 
-    def ended(self) -> None:
+    def mark_complete(self) -> None:
         """The statistics come from the finished store, with `complete`."""
 
     def complete(self, statistics: bytes) -> None:
@@ -164,7 +164,7 @@ def _transaction(stores: Stores, now: float) -> None:
                 REPROCESSED_AT.put(catalog, entry.reprocessed_at)
             if entry.statistics:
                 STATISTICS.put_encoded_for_all(catalog, entry.statistics)
-        ended(catalog)
+        mark_complete(catalog)
 
 
 def _entries(file: Path) -> Iterator[_Entry]:

@@ -154,8 +154,8 @@ def stored_spelling(catalog: Catalog, setting: str) -> str:
     return "as-written" if mixed else setting
 
 
-def ended(catalog: Catalog) -> None:
-    """Note that the crawl has ended properly and its last counts are saved."""
+def mark_complete(catalog: Catalog) -> None:
+    """Note that the last counts are saved, because a crawl has ended properly."""
     OPEN.put(catalog, None)
 
 

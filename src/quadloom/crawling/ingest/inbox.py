@@ -1,42 +1,30 @@
 """The inbox of the thread that owns the stores: everything that other threads and processes have for it.
 
-Only the owner writes, so the others hand over results (`put`), errors that must end the run (`fail`) and actions that
-have to run in the owner's thread (`call`). The owner takes them all in one place, between two steps.
+Only the owner writes, so the others hand over messages (`put`), errors that must end the run (`fail`) and actions that
+have to run in the owner's thread (`call`). The owner handles them all in one place, between two steps.
 """
 
 from __future__ import annotations
 
 import queue
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from quadloom.crawling.ingest.messages import EventMessage, Message
 from quadloom.errors import QuadloomError, UsageError
 from quadloom.model.event import EventKind
 from quadloom.model.service import InstanceLoad
-from quadloom.model.visit import Visit
 from quadloom.process.channel import ProcessHeartbeat
 from quadloom.stores.protocols.archive import DiskState
 
 T = TypeVar("T")
+M = TypeVar("M")
 _CALL_SECONDS = 60.0  # how long `call` waits for a busy owner
 _POLL = 0.25  # seconds between two looks at whether the owner is still there
-
-
-class EventMessage(msgspec.Struct, frozen=True):
-    """Something that a person should see, from another thread."""
-
-    kind: EventKind
-    text: str
-
-
-class VisitsDropped(msgspec.Struct, frozen=True):
-    """Visits of shards that another worker has taken over; nothing was written for them. Sent to the inbox."""
-
-    visits: tuple[Visit, ...]
 
 
 class IngestCounts(msgspec.Struct):
@@ -81,6 +69,9 @@ class ThreadFailed(msgspec.Struct, frozen=True):
 
     error: BaseException
 
+    def throw(self) -> None:
+        raise self.error
+
 
 class OwnerCall:
     """An action for the owner's thread, and the place where the caller waits for its result."""
@@ -97,18 +88,24 @@ class OwnerCall:
         except (ValueError, TypeError, ArithmeticError, LookupError, RecursionError) as error:
             # A value that no check foresaw: the caller gets the error, and the crawl goes on. Its transaction was
             # rolled back.
-            refused = UsageError(f"this cannot be done: {type(error).__name__}: {error}", hint="check the values sent")
+            refused = UsageError(f"command failed: {type(error).__name__}: {error}", hint="check its arguments")
             self.result.set_exception(refused)
 
 
 class Inbox:
-    """Any thread may `put`, `fail` and `call`; only the owner takes."""
+    """Any thread may `put`, `fail` and `call`. The owner says what handles each kind of message (`on`), and
+    delivers."""
 
     def __init__(self) -> None:
-        self._queue: queue.SimpleQueue[object] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Message | OwnerCall | ThreadFailed] = queue.SimpleQueue()
+        self._handlers: dict[type, Callable[[Any], None]] = {OwnerCall: OwnerCall.run, ThreadFailed: ThreadFailed.throw}
         self._closed = False
 
-    def put(self, message: object) -> None:
+    def on(self, kind: type[M], handler: Callable[[M], None]) -> None:
+        """Hand messages of this kind to `handler`, in the owner's thread."""
+        self._handlers[kind] = handler
+
+    def put(self, message: Message) -> None:
         self._queue.put(message)
 
     def event(self, kind: EventKind, text: str) -> None:
@@ -132,27 +129,25 @@ class Inbox:
                 if self._closed or time.monotonic() > deadline:
                     raise
 
-    def take(self, wait: float) -> Iterator[object]:
-        """Everything that has arrived; waits up to `wait` seconds if nothing has. Calls are run, errors are raised."""
+    def deliver(self, wait: float) -> None:
+        """Handle everything that has arrived; wait up to `wait` seconds if nothing has. Calls are run, errors are
+        raised. Messages without a handler are dropped."""
         try:
             message = self._queue.get(timeout=wait) if wait > 0 else self._queue.get_nowait()
             while True:
-                if isinstance(message, OwnerCall):
-                    message.run()
-                elif isinstance(message, ThreadFailed):
-                    raise message.error
-                else:
-                    yield message
+                handler = self._handlers.get(type(message))
+                if handler is not None:
+                    handler(message)
                 message = self._queue.get_nowait()
         except queue.Empty:
             return
 
-    def rest(self) -> list[object]:
-        """What is left at the end; calls are not run, errors not raised."""
-        left = []
+    def deliver_rest(self, *kinds: type) -> None:
+        """At the end, handle what is left of these kinds and drop the others; calls are not run, errors not raised."""
         while not self._queue.empty():
-            left.append(self._queue.get())
-        return left
+            message = self._queue.get()
+            if isinstance(message, kinds):
+                self._handlers[type(message)](message)
 
     def close(self) -> None:
         """The owner takes nothing more: callers that wait in `call` give up."""

@@ -19,9 +19,9 @@ from contextlib import contextmanager
 
 import msgspec
 
-from quadloom.crawling.ingest.inbox import VisitsDropped
 from quadloom.crawling.ingest.intake import Ingest
-from quadloom.crawling.run.outage import NetworkAsked, NetworkWatch
+from quadloom.crawling.ingest.messages import FetchedVisits, NetworkProbed, VisitsLost
+from quadloom.crawling.run.outage import NetworkWatch
 from quadloom.crawling.run.report import CrawlReport, HeldBy, Meter, PhaseCpu
 from quadloom.errors import ShardsLost
 from quadloom.fetching.fetcher import FetchResult
@@ -30,7 +30,6 @@ from quadloom.fetching.unit import FetchUnit, FetchUnitFactory
 from quadloom.model.event import EventKind
 from quadloom.model.outcome import HostPace, Outcome, Settlement
 from quadloom.model.page import Failure, Page
-from quadloom.model.phase import ALL_PHASES, PhaseName
 from quadloom.model.visit import Visit
 from quadloom.planning.refresh.pacing import BandwidthPacer
 from quadloom.planning.refresh.reschedule import Rescheduler
@@ -50,25 +49,12 @@ _PULL_PAUSE = 0.1  # seconds between two looks for links that other processes ha
 _HOSTS_SENT = 100_000  # hosts whose robots.txt the fetch process is known to have
 
 
-class FetchedVisits(msgspec.Struct, frozen=True):
-    """Visits that came back from the fetch process. Sent to the inbox."""
-
-    results: tuple[FetchResult, ...]
-
-
-class VisitsLost(msgspec.Struct, frozen=True):
-    """Visits that were in the fetch process when it died. Sent to the inbox."""
-
-    visits: tuple[Visit, ...]
-
-
 class Crawl:
     """Iterate to run: each step yields `Settlement`s. Leaving the loop early finishes and saves what is in progress.
 
-    `pacer` divides the bandwidth of a crawl without an end; None = the crawl ends when nothing is due. `waits`: it
-    does not end then, because other machines or processes may send work; nor while `expects_more` is true, which is
-    asked when nothing else is left. `fetch` starts what brings the pages: a
-    process, or a thread with another transport. Without the phase fetch it does what other processes have left.
+    `fetch` starts what brings the pages: a process, or a thread with another transport; None = only what other
+    processes have left is done. `pacer` divides the bandwidth of a crawl without an end; None = the crawl ends when
+    nothing is due and `may_end` says so. `shared`: other processes find links for this one.
     """
 
     def __init__(
@@ -78,24 +64,23 @@ class Crawl:
         ingest: Ingest,
         rescheduler: Rescheduler | None,
         *,
-        phases: frozenset[PhaseName] = ALL_PHASES,
+        fetch: FetchUnitFactory | None = FetchProcess,
         pacer: BandwidthPacer | None = None,
-        waits: bool = False,
-        expects_more: Callable[[], bool] = lambda: False,
-        fetch: FetchUnitFactory = FetchProcess,
+        may_end: Callable[[], bool] = lambda: True,
+        shared: bool = False,
         clock: Callable[[], float] = unix_time,
         notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
     ) -> None:
-        self._expects_more = expects_more
         self._frontier = frontier
         self._settings = settings
         self._ingest = ingest
         self._rescheduler = rescheduler
         self._pacer = pacer
-        self._waits = waits
+        self._may_end = may_end
+        self._shared = shared
         self._clock = clock
         self._notice = notice
-        self._leased: set[int] = set()  # fingerprints of visits that are not settled yet
+        self._in_flight = ingest.in_flight
         self._hosts_sent: set[str] = set()
         frontier.hold_refreshes(clock() if pacer is None else math.inf)
         self._asked_at = 0.0  # when the frontier was last asked, by the monotonic clock
@@ -105,14 +90,12 @@ class Crawl:
         self.meter = Meter()
         self._paused = False
         self._stopping = False
-        inbox = ingest.inbox
-        self._phases = phases
-        self._shares = phases != ALL_PHASES  # other processes may run the other phases
         self._pulled_at = 0.0
         self._waited_for = ""  # the store that was away at the last lease
         self._most_sent = _most_sent(settings)
+        inbox = ingest.inbox
         self._fetch: FetchUnit | None = None
-        if "fetch" in phases:
+        if fetch is not None:
             self._fetch = fetch(
                 settings,
                 lambda results: inbox.put(FetchedVisits(tuple(results))),
@@ -122,13 +105,21 @@ class Crawl:
         reaches = self._fetch.reaches if self._fetch is not None else lambda _endpoints: True
         self._clock_watch = StepWatch(clock, wall_time if clock is unix_time else clock)
         self._network = NetworkWatch(reaches, inbox.put, notice)
+        inbox.on(FetchedVisits, self._fetched)
+        inbox.on(VisitsLost, self._lost)
+        inbox.on(NetworkProbed, self._network.probed)
 
     def __iter__(self) -> Iterator[Settlement]:
         """Run until nothing is due, a limit is reached or `stop()` was called."""
+        for batch in self.batches():
+            yield from batch
+
+    def batches(self) -> Iterator[list[Settlement]]:
+        """The same, by batches that became durable together; some are empty."""
         try:
             while not self._finished():
-                yield from self.step()
-            yield from self._drain()
+                yield self.step()
+            yield self._drain()
         except GeneratorExit:
             for _ in self._drain():
                 pass
@@ -152,7 +143,7 @@ class Crawl:
         wait = _WAIT if asked and not busy else _LEASE_PAUSE
         settlements: list[Settlement] = []
         with self._losing_shards():
-            settlements = self._ingest.step(wait, self._on_message)
+            settlements = self._ingest.step(wait)
         self._count(settlements)
         rescheduler = self._rescheduler
         if rescheduler is not None:
@@ -187,8 +178,7 @@ class Crawl:
 
     def take(self, visit: Visit, page: Page, pace: HostPace) -> None:
         """Settle a page that was fetched outside of the queue, unless the crawl is reading it itself."""
-        if visit.fingerprint not in self._leased and not self._stopping:
-            self._leased.add(visit.fingerprint)
+        if visit.fingerprint not in self._in_flight and not self._stopping:
             self._ingest.submit(visit, page, pace)
 
     def charge(self, requests: int) -> None:
@@ -241,7 +231,10 @@ class Crawl:
             bandwidth=self._settings.freshness.bandwidth if self._pacer is not None else 0.0,
             statuses=dict(meter.statuses),
             state="stopping" if self._stopping else "paused" if self._paused else "running",
-            waits_for=[*(["the network"] if self._network.is_away else []), *filter(None, [self._ingest.waiting_for])],
+            waits_for=[
+                *(["the network"] if self._network.is_away else []),
+                *filter(None, [self._ingest.indexing.waiting_for]),
+            ],
             workers=[*([self._fetch.heartbeat()] if self._fetch is not None else []), *load.workers],
             services=load.services,
             disks=load.disks,
@@ -254,23 +247,25 @@ class Crawl:
     def _finished(self) -> bool:
         if self._stopping:
             return True
-        crawl = self._settings.crawl
+        crawl, indexing = self._settings.crawl, self._ingest.indexing
         if crawl.max_seconds and self.meter.seconds > crawl.max_seconds:
             return True
-        if crawl.max_pages and self.meter.pages >= crawl.max_pages and not self._leased:
+        if self._in_flight:
+            return False
+        if crawl.max_pages and self.meter.pages >= crawl.max_pages:
             return True
-        if not self._leased and self._ingest.may_find_links:
-            self._ingest.hurry()
+        if indexing.may_find_links:
+            indexing.hurry()
             return False  # the user's link queries may still find links on the last pages
-        if self._leased or self._paused or self._pacer is not None or self._waits or self._ingest.has_backlog:
+        if self._paused or self._pacer is not None or self._ingest.has_backlog:
             return False
         if self._fetch is None:
-            return True
+            return self._may_end()
         if self._network.away_for > crawl.max_wait:
             return True  # what was not read stays in the queue
         self._pull()
         due = self._frontier.next_due(self._clock())
-        return (due is None or due > self._clock() + crawl.max_wait) and not self._expects_more()
+        return (due is None or due > self._clock() + crawl.max_wait) and self._may_end()
 
     def _pull(self) -> None:
         """Take over what processes that do not fetch have found."""
@@ -282,30 +277,30 @@ class Crawl:
         if self._fetch is None or self._paused or self._stopping or self._network.is_doubtful:
             self._held_by = "network" if self._network.is_doubtful else ""
             return True
-        if (self._shares or not self._pulled_at) and time.monotonic() - self._pulled_at > _PULL_PAUSE:
+        if (self._shared or not self._pulled_at) and time.monotonic() - self._pulled_at > _PULL_PAUSE:
             self._pulled_at = time.monotonic()
             self._pull()
         if time.monotonic() - self._asked_at < _LEASE_PAUSE:
             return False
         room = self._room(self._fetch)
-        if room <= 0 or self._ingest.held_bytes > _BYTES_IN_FLIGHT or self._is_waiting():
+        if room <= 0 or self._in_flight.bytes > _BYTES_IN_FLIGHT or self._is_waiting():
             self._held_by = "store" if self._waited_for else "phases" if room <= 0 else "memory"
             return True
         self._asked_at = time.monotonic()
         visits = self._without_taken(self._due_visits(room))
         if visits:
             self._leased_at = self._asked_at
-            self._leased.update(visit.fingerprint for visit in visits)
-            missing = self._ingest.missing
+            self._in_flight.lease(visits)
+            missing = self._ingest.indexing.reindexing.missing
             self._send([_without_validators(visit) if visit.fingerprint in missing else visit for visit in visits])
         return True
 
     def _room(self, fetch: FetchUnit) -> int:
         """How many more visits may be in progress."""
         crawl = self._settings.crawl
-        room = min(crawl.in_flight - len(self._leased), self._most_sent - fetch.in_hand)
+        room = min(crawl.in_flight - len(self._in_flight), self._most_sent - fetch.in_hand)
         if crawl.max_pages:
-            room = min(room, crawl.max_pages - self.meter.pages - len(self._leased))
+            room = min(room, crawl.max_pages - self.meter.pages - len(self._in_flight))
         return room
 
     def _due_visits(self, room: int) -> list[Visit]:
@@ -318,18 +313,18 @@ class Crawl:
         return visits
 
     def _without_taken(self, visits: list[Visit]) -> list[Visit]:
-        """Without those that `take` has already; when they are settled, the queue knows it."""
-        taken = [visit for visit in visits if visit.fingerprint in self._leased]
+        """Without those that are in flight already, because `take` or the backlog brought them."""
+        taken = [visit for visit in visits if visit.fingerprint in self._in_flight]
         if not taken:
             return visits
         self._frontier.release(taken, self._clock())
-        return [visit for visit in visits if visit.fingerprint not in self._leased]
+        return [visit for visit in visits if visit.fingerprint not in self._in_flight]
 
     def _is_waiting(self) -> bool:
         """A store is away: what was fetched waits in memory, so nothing more is fetched."""
-        reason = self._ingest.waiting_for
+        reason = self._ingest.indexing.waiting_for
         if bool(reason) != bool(self._waited_for):
-            self._notice("notice", f"waiting for a store: {reason}" if reason else "the store answers again")
+            self._notice("notice", f"waiting for a store: {reason}" if reason else "the store is back")
         self._waited_for = reason
         return bool(reason)
 
@@ -348,42 +343,47 @@ class Crawl:
             self._hosts_sent.clear()
         self._fetch.send(visits, robots, strikes)
 
-    def _on_message(self, message: object) -> None:
-        if isinstance(message, FetchedVisits):
-            for result in message.results:
-                self._fetched(result)
-        elif isinstance(message, VisitsLost):
-            self._frontier.release(message.visits, self._clock())
-            self._hosts_sent.clear()
-            self._leased.difference_update(visit.fingerprint for visit in message.visits)
-            self._ingest.counts.replaced_workers += 1
-            self._notice("worker-killed", "the fetch process died and was started again")
-        elif isinstance(message, NetworkAsked):
-            self._network.asked(message)
-        elif isinstance(message, VisitsDropped):
-            self._leased.difference_update(visit.fingerprint for visit in message.visits)
+    def _lost(self, lost: VisitsLost) -> None:
+        self._give_back(lost.visits)
+        self._hosts_sent.clear()
+        self._ingest.counts.replaced_workers += 1
+        self._notice("worker-killed", "the fetch process died and was started again")
 
-    def _fetched(self, fetched: FetchResult) -> None:
-        response = fetched.result
-        if isinstance(response, Failure) and self._network.failed(response):
-            # Nobody is to blame, so nothing is written: the visit goes back to the queue.
-            self._frontier.release([fetched.visit], self._clock())
-            self._leased.discard(fetched.visit.fingerprint)
-            return
-        if not isinstance(response, Failure) or response.status:
-            self._network.answered(response)
-        self.meter.phases["fetch"] += 1
+    def _give_back(self, visits: Sequence[Visit]) -> None:
+        """Return visits to the queue; nothing is recorded for them."""
+        self._frontier.release(visits, self._clock())
+        self._in_flight.release(visits)
+
+    def _fetched(self, fetched: FetchedVisits) -> None:
+        answered: Page | Failure | None = None
+        for one in fetched.results:
+            response = one.result
+            if isinstance(response, Failure) and not response.status:
+                if self._network.failed(response):
+                    # Our network is down, not the host: requeue without recording a failure.
+                    self._give_back([one.visit])
+                    continue
+            else:
+                answered = response
+            self._take_in(one)
+        if answered is not None:
+            self._network.answered(answered)
+
+    def _take_in(self, fetched: FetchResult) -> None:
+        response, pace, meter = fetched.result, fetched.pace, self.meter
+        meter.phases["fetch"] += 1
         if fetched.learned is not None:
-            self._ingest.add_robots(fetched.learned)
+            self._ingest.outgoing.waiting.robots.append(fetched.learned)
+        original = None
         if fetched.rendering is not None:
-            self._ingest.add_original(fetched.visit, fetched.rendering.original)
-            self.meter.rendering.add(fetched.rendering)
-        if fetched.pace is not None and not fetched.pace.blocked_until and _is_well(response):
+            original = fetched.rendering.original
+            meter.rendering.add(fetched.rendering)
+        if not pace.blocked_until and _is_well(response):
             # The host need not wait for the settlement, which comes with a batch.
-            self._frontier.answered(fetched.visit, fetched.pace, response.fetched_at)
+            self._frontier.answered(fetched.visit, pace, response.fetched_at)
         if isinstance(response, Page) and 200 <= response.status < 300:
-            self.meter.bytes += response.wire_bytes or len(response.body)
-        self._ingest.submit(fetched.visit, response, fetched.pace)
+            meter.bytes += response.wire_bytes or len(response.body)
+        self._ingest.submit(fetched.visit, response, pace, original)
 
     def _count(self, settlements: Sequence[Settlement]) -> None:
         phases, counts = self.meter.phases, self._ingest.counts
@@ -391,9 +391,8 @@ class Crawl:
         phases["index"], phases["extract"] = counts.indexed, max(counts.extracted, counts.extracted_later)
         self.meter.tick()
         for settlement in settlements:
-            if self._pacer is not None and settlement.visit.fingerprint in self._leased:
+            if self._pacer is not None and settlement.pace is not None:  # not of a page that was fetched earlier
                 self._pacer.settled(settlement)
-            self._leased.discard(settlement.visit.fingerprint)
             self.meter.settled(settlement)
 
     @contextmanager
@@ -413,13 +412,13 @@ class Crawl:
         settled = []
         self.stop()
         self._ingest.close_backlog()
-        while (self._leased or self._ingest.in_progress) and time.monotonic() < deadline:
+        while (self._in_flight or self._ingest.in_progress) and time.monotonic() < deadline:
             settled += self.step()
         return settled
 
 
 def _is_well(response: Page | Failure) -> bool:
-    """Whether a server has answered without a sign of trouble. A page that it does not have is none."""
+    """Whether a server has answered without a sign of trouble. A 404 is not a sign of trouble."""
     if isinstance(response, Failure):
         return 400 <= response.status < 500 and not response.transient
     return response.status < 500

@@ -15,8 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-import msgspec
-
+from quadloom.crawling.ingest.messages import NetworkProbed
 from quadloom.fetching.unit import HostAddress
 from quadloom.model.event import EventKind
 from quadloom.model.page import Failure, Page
@@ -26,12 +25,6 @@ SITES = 3  # that fail with no answer in between before the network is asked
 _NO_ANSWER = frozenset(("dns", "connect", "timeout"))
 _PROBES = 4  # addresses asked at a time
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0  # seconds between two questions to the network
-
-
-class NetworkAsked(msgspec.Struct, frozen=True):
-    """What a probe found out. Sent to the inbox."""
-
-    works: bool
 
 
 class NetworkWatch:
@@ -44,7 +37,7 @@ class NetworkWatch:
     def __init__(
         self,
         reaches: Callable[[Sequence[HostAddress]], bool],
-        send: Callable[[NetworkAsked], None],
+        send: Callable[[NetworkProbed], None],
         notice: Callable[[EventKind, str], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -101,7 +94,7 @@ class NetworkWatch:
         if self.is_away and not self._asking and self._clock() >= self._ask_at:
             self._ask()
 
-    def asked(self, answer: NetworkAsked) -> None:
+    def probed(self, answer: NetworkProbed) -> None:
         """A probe has ended."""
         self._asking = False
         if answer.works:
@@ -127,7 +120,7 @@ class NetworkWatch:
             return
         self._asking = True
         threading.Thread(
-            target=lambda: self._send(NetworkAsked(self._reaches(endpoints))), name="network probe", daemon=True
+            target=lambda: self._send(NetworkProbed(self._reaches(endpoints))), name="network probe", daemon=True
         ).start()
 
     def _release_one(self) -> None:

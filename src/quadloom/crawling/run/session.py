@@ -57,7 +57,7 @@ from quadloom.settings import Settings
 from quadloom.stores.opened import Stores
 from quadloom.stores.shards import worker_name
 
-if TYPE_CHECKING:  # few crawls have to do with queries, and their modules are many
+if TYPE_CHECKING:  # lazy: most crawls run no queries
     from quadloom.asking.sparql.service import QueryService
 
 T = TypeVar("T")
@@ -111,13 +111,14 @@ class CrawlSession:
     ) -> None:
         self._stores = stores
         self.phases = phases = stores.phases
+        self._fetches, self._indexes = "fetch" in phases, "index" in phases
         self._scope = scope
         self._clock = clock
         self._events = 0
         self._notices: dict[str, None] = {}
         self._closed = False
         self._stopped = False
-        # A crawl outlives an outage of its servers; who stops it does not want to wait for them.
+        # Retry during an outage, but not after `stop()`.
         stores.state.wait_while(lambda: not self._stopped and not self._closed)
         self._inbox = Inbox()
         self._notifier = ChangeNotifier(stores.catalog, stores.outbox, stores.quads)
@@ -127,7 +128,7 @@ class CrawlSession:
             # The link matrix is derived, as the indexes are, and written by the process that writes them.
             self._ranker = (
                 page_ranker(stores, settings, notice=lambda text: self.notice("notice", text))
-                if "index" in phases
+                if self._indexes
                 else None
             )
             if self._ranker is not None:
@@ -138,9 +139,9 @@ class CrawlSession:
             self._ingest = self._make_ingest(settings)
             started.callback(self._ingest.close)
             # Without shards of its own, a worker cannot tell which pages are on their way through another's indexer.
-            self.replayed = self._ingest.replay() if stores.shards is None or "fetch" in phases else 0
+            self.replayed = self._ingest.replay() if stores.shards is None or self._fetches else 0
             self._ingest.open_backlog()
-            self._rescheduler = self._make_rescheduler() if {"fetch", "index"} <= phases else None
+            self._rescheduler = self._make_rescheduler() if self._fetches and self._indexes else None
             self._crawl = self._make_crawl(settings, forever=forever, waits=waits, fetch=fetch)
             started.callback(self._crawl.close)
             if phases == ALL_PHASES:
@@ -159,33 +160,34 @@ class CrawlSession:
         if clamped := self._stores.frontier.clamped_hosts:
             self.notice(
                 "notice",
-                f"{clamped} hosts were to rest for longer than any rule allows; the clock of this machine was probably"
-                " ahead. They rest for the longest time that the rules allow.",
+                f"{clamped} hosts had a back-off above the maximum; the clock of this machine was probably ahead. Their"
+                " back-off is now the maximum.",
             )
         with ExitStack() as running:
             running.callback(self.close)  # if anything below cannot start
             running.callback(self._sender.close)
             # The process that fetches is the crawl to most commands; the others can be stopped and asked how they are.
-            process = "" if "fetch" in self.phases else str(os.getpid())
+            process = "" if self._fetches else str(os.getpid())
             control = ControlServer(self._stores.path, self.answer, process)
             running.callback(control.close)
-            if "index" in self.phases:
+            if self._indexes:
                 self._sender.start()
             if self._ranker is not None:
                 self._ranker.start(self._inbox.fail)
             history = RunHistory(self._stores.catalog, self._clock())
-            if "fetch" in self.phases:
+            if self._fetches:
                 running.callback(lambda: history.end(self._crawl.report(), self._clock()))
             if self._background is not None:
                 self._background.start(self._inbox.fail)
             running.callback(self.close)  # runs first: the crawl is reported and answers until all is saved
-            for settlement in self._crawl:
-                self._publish_settlement(settlement)
+            for batch in self._crawl.batches():
                 self._report_outage()
-                if "fetch" in self.phases and history.is_due(now := self._clock()):
+                if self._fetches and history.is_due(now := self._clock()):
                     history.write(self._crawl.report(), now)
-                yield settlement
-        if "index" in self.phases:
+                for settlement in batch:
+                    self._publish_settlement(settlement)
+                    yield settlement
+        if self._indexes:
             self._sender.flush()
 
     def close(self) -> None:
@@ -205,7 +207,7 @@ class CrawlSession:
         )
 
     def _report_outage(self) -> None:
-        """Events are in the database, so nobody can be told that it is away before it is back."""
+        """Events live in the database, so an outage is reported once it is over."""
         if (seconds := self._stores.state.take_outage()) >= _OUTAGE:
             self.notice("notice", f"the database was away for {seconds:.0f} s")
 
@@ -264,8 +266,7 @@ class CrawlSession:
 
     def acquired(self, rows: Sequence[PageRow]) -> None:
         """After taking over shards: index pages that the previous owner settled but did not index."""
-        if "index" in self.phases:
-            self._ingest.reindex(rows)
+        self._ingest.indexing.reindexing.add(rows, self._clock())
 
     def set_share(self, part: float) -> None:
         """Set this worker's share of all shards: `freshness.bandwidth` is that of all workers together."""
@@ -273,7 +274,7 @@ class CrawlSession:
 
     def unfinished_shards(self) -> frozenset[int]:
         """Shards with pages that are on their way through the indexer."""
-        return self._ingest.unfinished_shards()
+        return self._ingest.indexing.unfinished_shards()
 
     # The steps of the constructor.
 
@@ -296,7 +297,7 @@ class CrawlSession:
             self._scheduler,
             self._ranker,
             self._current_scope,
-            self._ingest.describe,
+            self._ingest.indexing.jobs.describe,
         )
 
     def _make_crawl(self, settings: Settings, *, forever: bool, waits: bool, fetch: FetchUnitFactory) -> Crawl:
@@ -305,11 +306,10 @@ class CrawlSession:
             settings,
             self._ingest,
             self._rescheduler,
-            phases=self.phases,
-            pacer=self._scheduler.pacer() if forever and "fetch" in self.phases else None,
-            waits=waits,
-            expects_more=lambda: self._background is not None and self._background.pending(),
-            fetch=fetch,
+            fetch=fetch if self._fetches else None,
+            pacer=self._scheduler.pacer() if forever and self._fetches else None,
+            may_end=lambda: not waits and not (self._background is not None and self._background.pending()),
+            shared=self.phases != ALL_PHASES,
             clock=self._clock,
             notice=self.notice,
         )

@@ -52,13 +52,18 @@ _START_SECONDS = 30.0  # a loaded machine may need long to import the parsers; n
 
 
 class TransformResult(msgspec.Struct, frozen=True):
-    """A page and its answer; `answer` is None if the page was quarantined, and `reason` says why."""
+    """A page and its answer; `answer` is None if the page was quarantined, and `reason` says why. `number` and
+    `receiver` are those of `submit`."""
 
     visit: Visit
     page: Page
     answer: WorkerAnswer | None
     reason: str = ""
-    number: int = 0  # what `submit` returned
+    number: int = 0
+    receiver: Receiver | None = None
+
+
+Receiver = Callable[[TransformResult], None]
 
 
 class PoolChanged(msgspec.Struct, frozen=True):
@@ -102,6 +107,7 @@ class WorkerPool:
         self._numbers = itertools.count()
         self._lock = threading.RLock()
         self._selector = selectors.DefaultSelector()
+        self._receivers: dict[int, Receiver] = {}  # by the number of the task
         self._blames: dict[int, list[str]] = {}  # number of a task → why its workers were replaced
         self._unsent: queue.SimpleQueue[WorkerTask] = queue.SimpleQueue()  # tasks to be sent (again)
         self._asked = AskedPages(settings, self._returned, notice, failed)
@@ -122,10 +128,21 @@ class WorkerPool:
         with self._lock:
             return sum(max(0, _DEPTH - len(worker.tasks)) for worker in self._workers)
 
-    def submit(self, visit: Visit, page: Page, *, archive: bool = True, only_detect: bool = False) -> int:
-        """Send a page to the worker with the shortest queue; its `TransformResult` carries the number returned."""
+    def submit(
+        self,
+        visit: Visit,
+        page: Page,
+        receiver: Receiver | None = None,
+        *,
+        archive: bool = True,
+        only_detect: bool = False,
+    ) -> int:
+        """Send a page to the worker with the shortest queue. Its `TransformResult` carries the number returned, and
+        whoever takes it hands it to `receiver`, if there is one."""
         self._start()
         task = WorkerTask(next(self._numbers), visit, page, archive, only_detect=only_detect)
+        if receiver is not None:
+            self._receivers[task.number] = receiver
         self._send(task)
         if task.number == _GROW_AFTER and not self._size:
             self._grow(self._settings.crawl.workers or os.cpu_count() or 1)
@@ -259,7 +276,8 @@ class WorkerPool:
             if text not in self._noticed:  # every worker has the same trouble
                 self._noticed.add(text)
                 self._notice("notice", text)
-        self._done(TransformResult(task.visit, task.page, answer, number=task.number))
+        receiver = self._receivers.pop(task.number, None)
+        self._done(TransformResult(task.visit, task.page, answer, "", task.number, receiver))
 
     def _check(self, pause: float) -> None:
         """`pause`: seconds in which this thread could not run."""
@@ -306,7 +324,8 @@ class WorkerPool:
         del self._blames[task.number]
         self._notice("quarantined", f"{task.visit.href}: {cause}")
         reason = f"quarantined: its transformation {cause}, twice"
-        self._done(TransformResult(task.visit, task.page, None, reason, task.number))
+        receiver = self._receivers.pop(task.number, None)
+        self._done(TransformResult(task.visit, task.page, None, reason, task.number, receiver))
 
 
 def _with_finding(answer: WorkerAnswer, cause: str) -> WorkerAnswer:

@@ -108,7 +108,7 @@ def import_pages(
             count(ingest.wait_for(fingerprint(canonical(item.page.url))))
             visit = _visit(stores.catalog, item)
             if item.source:
-                ingest.add_source(visit.via, item.source)
+                ingest.indexing.jobs.add_source(visit.via, item.source)
             count(ingest.feed(visit, item.page, amend=_amend(item)))
         count(ingest.drain())
     finally:

@@ -15,6 +15,7 @@ from pathlib import Path
 import zstandard
 from xxhash import xxh3_128_digest
 
+from quadloom.crawling.ingest.in_flight import UnindexedPages
 from quadloom.crawling.ingest.index.indexer import IndexAcks, Indexer, IndexJob, LinksFound
 from quadloom.crawling.ingest.index.jobs import IndexJobs
 from quadloom.crawling.ingest.index.reindex import page_request, reindex_job
@@ -137,7 +138,7 @@ class _FileTask:
             self._statistics,
             self._queries,
         )
-        self._jobs = IndexJobs(stores.catalog, None, stores.settings.index)
+        self._jobs = IndexJobs(stores.catalog, None, stores.settings.index, UnindexedPages())
         self._offsets: list[int] = []
         self._requests: list[Discovery] = []
         self._links: dict[int, Discovery] = {}

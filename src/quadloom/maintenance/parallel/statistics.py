@@ -14,7 +14,7 @@ from quadloom.maintenance.parallel.ranges import range_of, range_tasks
 from quadloom.maintenance.parallel.results import TaskFolder
 from quadloom.process.bulk_tasks import Runner
 from quadloom.stores.opened import Stores
-from quadloom.stores.statistics import STATISTICS, Statistics, ended
+from quadloom.stores.statistics import STATISTICS, Statistics, mark_complete
 
 FOLDER = "statistics.tasks"
 
@@ -33,7 +33,7 @@ def recount(
     counted.changes = Statistics.saved(stores.catalog).changes  # how much versions changed, the stores cannot tell
     with stores.catalog.transaction():
         STATISTICS.put_encoded_for_all(stores.catalog, counted.encode())
-        ended(stores.catalog)
+        mark_complete(stores.catalog)
     results.finish()
     return counted
 

@@ -14,10 +14,11 @@ import msgspec
 from quadloom.model.document import PageFacts
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import HostPace, PageRow, Settlement
-from quadloom.model.page import Failure, Page, RobotsUpdate
+from quadloom.model.page import Failure, Page
 from quadloom.model.page_result import PageResult
 from quadloom.model.visit import Visit
 from quadloom.stores.protocols.archive import ArchiveRecord
+from quadloom.stores.protocols.catalog import IndexedPage, VisitKey
 
 VisitStep = Literal[
     "whole",  # fetched, and transformed if it has content
@@ -29,7 +30,7 @@ VisitStep = Literal[
 ]
 _PER_LINK = 600  # bytes of a discovery and its strings
 _UNPACKED = 4  # times as large as encoded
-LATER_STEPS: frozenset[VisitStep] = frozenset(("detected", "later", "lost"))  # the frontier has settled these
+_LATER_STEPS: frozenset[VisitStep] = frozenset(("detected", "later", "lost"))  # the frontier has settled these
 
 
 class FinishedVisit(msgspec.Struct, frozen=True):
@@ -45,6 +46,12 @@ class FinishedVisit(msgspec.Struct, frozen=True):
     step: VisitStep = "whole"
     facts: PageFacts | None = None
     links: bytes = b""  # discoveries of `result`, if a worker has packed them
+    original: Page | None = None  # as the server sent it, if `response` was rendered from it
+
+    @property
+    def is_later(self) -> bool:
+        """Whether the frontier settled the visit when the page was fetched."""
+        return self.step in _LATER_STEPS
 
     @property
     def weight(self) -> int:
@@ -63,17 +70,18 @@ class SettleBatch(msgspec.Struct, kw_only=True):
 
     `settlements[i]` belongs to `visits[i]`. `known`: rows of the pages as they were before, by fingerprint. `links`:
     discoveries of the user's own link queries and of a separate extract phase, which arrive after their pages were
-    settled. `robots`: what hosts' robots.txt files said. `indexed`: pages that the transaction marks as indexed, or
-    that have nothing to be indexed: nothing reads them again after a crash.
-    """
+    settled. `extracted`: the pages that these links belong to, if they are of the phase extract. `marks`: pages that
+    the transaction marks as indexed. `indexed`: how many they are, with those that have nothing to be indexed: nothing
+    reads them again after a crash."""
 
     visits: Sequence[FinishedVisit]
     settlements: list[Settlement]
     known: Mapping[int, PageRow]
     links: Sequence[Discovery]
-    robots: Sequence[RobotsUpdate]
     now: float
-    indexed: int
+    extracted: Sequence[VisitKey] = ()
+    marks: Sequence[IndexedPage] = ()
+    indexed: int = 0
 
 
 class SettleHook(Protocol):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import queue
 from collections.abc import Sequence
 
-from quadloom.crawling.run.outage import NetworkAsked, NetworkWatch
+from quadloom.crawling.ingest.messages import NetworkProbed
+from quadloom.crawling.run.outage import NetworkWatch
 from quadloom.fetching.unit import HostAddress
 from quadloom.model.page import Failure, Page
 
@@ -18,7 +19,7 @@ class Network:
         self.up = True
         self.asked: list[Sequence[HostAddress]] = []
         self.notices: list[str] = []
-        self._answers: queue.Queue[NetworkAsked] = queue.Queue()
+        self._answers: queue.Queue[NetworkProbed] = queue.Queue()
         self.watch = NetworkWatch(
             self._reaches, self._answers.put, lambda _kind, text: self.notices.append(text), lambda: self.now
         )
@@ -38,7 +39,7 @@ class Network:
         ]
 
     def probe_ends(self) -> None:
-        self.watch.asked(self._answers.get(timeout=10))
+        self.watch.probed(self._answers.get(timeout=10))
 
 
 def test_three_silent_sites_and_no_answer_mean_that_the_network_is_asked() -> None:

@@ -1,4 +1,4 @@
-"""Work that other processes, or earlier commands, have left: pages that owe a phase, leased from the catalog.
+"""The backlog: pages that owe a phase, left by other processes or earlier commands, leased from the catalog.
 
 A process takes a few pages at a time. What it has done is written in the transaction that ends their leases. If it is
 killed, the leases stay, until another process sees that their owner is gone and ends them; so every page is worked on
@@ -9,20 +9,12 @@ A process that owns the whole warehouse looks once: nobody else can leave work b
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
-import msgspec
-
-from quadloom.crawling.ingest.handover.spool import ResultSpool
-from quadloom.model.link import Discovery
 from quadloom.model.outcome import PageRow
 from quadloom.model.phase import ALL_PHASES, OWED_BY_PHASE, Owed, PhaseName
-from quadloom.settings import Settings
 from quadloom.stores.opened import Stores
-from quadloom.stores.protocols.catalog import VisitKey
 from quadloom.stores.transactions import retry_when_unavailable
 
 LOOK_SECONDS = 0.25  # between two looks for work, when there was none
@@ -30,34 +22,20 @@ _OWNERS_SECONDS = 2.0  # between two looks for owners of leases that are gone
 _NEVER = float("inf")
 
 
-class ExtractedPage(msgspec.Struct, frozen=True):
-    """A page whose links are known and not in the frontier yet."""
-
-    row: PageRow
-    links: tuple[Discovery, ...]
-
-
 class Backlog:
-    """Leases pages of a phase (`take`), and ends the leases with what was done. One thread, the owner's.
+    """Leases pages of a phase (`take`), and ends the leases with what was done. One thread, the owner's."""
 
-    `extracted`: pages whose links become durable with the next transaction.
-    """
-
-    def __init__(self, stores: Stores, settings: Settings) -> None:
+    def __init__(self, stores: Stores) -> None:
         self._stores = stores
         self._catalog = stores.catalog
         self._owner = stores.state.owner
         self._alone = stores.phases == ALL_PHASES and stores.shards is None
-        folder = Path(settings.stores.spool) if settings.stores.spool else stores.path / "spool"
-        self._folder = folder
-        self.spool = ResultSpool(folder, settings.crawl.strategies)
         self.phases: frozenset[PhaseName] = frozenset()
         self._was_open = False
         self._leased: dict[int, Owed] = {}
         self._returned: list[int] = []  # to be given back by the next look
         self._look_at: dict[Owed, float] = {}
         self._owners_at = 0.0
-        self.extracted: list[ExtractedPage] = []
 
     def open(self, phases: frozenset[PhaseName]) -> None:
         """From now on work of these phases is taken; of none = nothing more."""
@@ -74,7 +52,7 @@ class Backlog:
     @property
     def is_empty(self) -> bool:
         """Nothing is leased, and at the last look there was nothing to lease."""
-        return not self._leased and not self.extracted and all(self._look_at.values())
+        return not self._leased and all(self._look_at.values())
 
     def take(self, phase: Owed, limit: int) -> list[PageRow]:
         """Lease up to `limit` pages that wait for this phase. Empty = there is none now, or it is too early to ask."""
@@ -105,55 +83,32 @@ class Backlog:
             elif owner == self._owner and not self._leased:
                 self._catalog.end_leases(owner)  # of an earlier process with the same number
 
-    def leased(self, phase: Owed) -> int:
-        """How many pages of a phase this process has in hand."""
-        return sum(1 for owed in self._leased.values() if owed & phase)
-
     def give_back(self, fingerprints: Sequence[int]) -> None:
         """These were not worked on after all. Others may have them after the next look."""
         self._returned += fingerprints
-        self._forget(fingerprints)
-
-    def links(self) -> list[Discovery]:
-        return [link for page in self.extracted for link in page.links]
-
-    def write(self, extracted: Sequence[ExtractedPage], indexed: Sequence[int]) -> None:
-        """Part of the transaction that writes the links of `extracted` and the marks of `indexed`."""
-        if extracted:
-            keys = [VisitKey(page.row.fingerprint, page.row.fetched_at) for page in extracted]
-            self._catalog.pay(Owed.EXTRACT, keys)
-        if self._leased:
-            self.end_leases([*(page.row.fingerprint for page in extracted), *indexed])
+        self.forget(fingerprints)
 
     def end_leases(self, fingerprints: Sequence[int]) -> None:
-        """Part of a transaction; `committed` follows."""
+        """Part of a transaction; call `forget` once it is durable."""
         own = [key for key in fingerprints if key in self._leased]
         if own:
             self._catalog.end_leases(self._owner, own)
 
-    def committed(self, extracted: Sequence[ExtractedPage], indexed: Sequence[int]) -> None:
-        """What `write` wrote is durable."""
-        done = [page.row.fingerprint for page in extracted]
-        del self.extracted[: len(extracted)]
-        if self._leased:
-            done += [key for key in indexed if key in self._leased and not self._leased[key] & Owed.EXTRACT]
-            self._forget([*done, *indexed])
-        self.spool.remove(done)
+    def owes_no_links(self, fingerprint: int) -> bool:
+        """Whether a leased page need not be kept for the phase extract."""
+        owed = self._leased.get(fingerprint)
+        return owed is not None and not owed & Owed.EXTRACT
 
-    def settled(self, fingerprint: int) -> None:
-        """A page that was transformed or detected later is settled, and its lease has ended."""
-        self._forget([fingerprint])
-
-    def close(self) -> None:
-        """Give back what is leased. Once nothing is owed, no result is needed any more."""
+    def close(self) -> bool:
+        """Give back what is leased. True if nothing is owed any more, and nobody else can owe anything."""
         if self._leased or self._returned:
             self._catalog.end_leases(self._owner)
             self._leased.clear()
             self._returned.clear()
-        if self._alone and self._was_open and self._folder.is_dir() and not self._catalog.owing():
-            shutil.rmtree(self._folder, ignore_errors=True)
+        return self._alone and self._was_open and not self._catalog.owing()
 
-    def _forget(self, fingerprints: Sequence[int]) -> None:
+    def forget(self, fingerprints: Sequence[int]) -> None:
+        """The leases of these pages have ended."""
         for fingerprint in fingerprints:
             if self._leased.pop(fingerprint, None) is not None:
                 # What was done may have made the page ready for the next phase.

@@ -6,66 +6,71 @@ another process has transformed the page, or because a strategy is new or has ch
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import cast
 
 from msgspec.structs import replace
 
-from quadloom.crawling.ingest.handover.backlog import Backlog, ExtractedPage
+from quadloom.crawling.ingest.handover.spool import ResultSpool
 from quadloom.crawling.ingest.index.indexer import IndexJob
-from quadloom.crawling.ingest.index.reindex import Reindexing, archived_page
-from quadloom.crawling.ingest.link_queries import UserQueryRunner
+from quadloom.crawling.ingest.index.indexing import Indexing
+from quadloom.crawling.ingest.index.reindex import archived_page
+from quadloom.crawling.ingest.outgoing import OutgoingBuffer
 from quadloom.crawling.workers.pool import TransformResult, WorkerPool
-from quadloom.model.link import LinkKind
+from quadloom.model.link import Discovery, LinkKind
 from quadloom.model.outcome import PageRow
 from quadloom.model.page import Failure, Page
 from quadloom.model.page_result import PageResult
 from quadloom.model.visit import Visit
 from quadloom.stores.protocols.archive import Archive
+from quadloom.stores.protocols.catalog import VisitKey
 
 
 class LinkExtraction:
-    """Rows in (`begin`), their links to `Backlog.extracted`. One thread, the owner's. Its length: pages in work."""
+    """Finds the links of pages (`begin`) and puts them into `outgoing`. One thread, the owner's. Its length: pages in
+    progress."""
 
-    def __init__(self, archive: Archive, backlog: Backlog, reindexing: Reindexing, queries: UserQueryRunner) -> None:
+    def __init__(self, archive: Archive, spool: ResultSpool, indexing: Indexing, outgoing: OutgoingBuffer) -> None:
         self._archive = archive
-        self._backlog = backlog
-        self._reindexing = reindexing
-        self._queries = queries
-        self._in_work: dict[int, PageRow] = {}  # by the number that the pool gave
+        self._spool = spool
+        self._indexing = indexing
+        self._outgoing = outgoing
+        self._in_workers = 0
         self.pages = 0  # since the start
 
     def __len__(self) -> int:
-        return len(self._in_work)
+        return self._in_workers + len(self._outgoing.waiting.extracted)
 
     def begin(self, row: PageRow, pool: WorkerPool) -> None:
-        result = self._backlog.spool.get(row.fingerprint, row.fetched_at, links=True)
+        result = self._spool.get(row.fingerprint, row.fetched_at, links=True)
         if result is not None:
             self._found(row, result)
             return
         page = archived_page(self._archive, row)
         if page is None or row.kind == "quarantined":
             if row.kind != "quarantined":
-                self._reindexing.request(row)  # its links are found when it has been read again
-            self._backlog.extracted.append(ExtractedPage(row, ()))
+                self._indexing.reindexing.request(row)  # its links are found when it has been read again
+            self._done(row, ())
             return
-        self._in_work[pool.submit(visit_of(row), page, archive=False)] = row
+        self._in_workers += 1
+        pool.submit(visit_of(row), page, partial(self._transformed, row), archive=False)
 
-    def take(self, done: TransformResult) -> bool:
-        """A page that was transformed for its links. False = it was not given out from here."""
-        row = self._in_work.pop(done.number, None)
-        if row is None:
-            return False
+    def _transformed(self, row: PageRow, done: TransformResult) -> None:
+        self._in_workers -= 1
         if done.answer is not None:
             self._found(row, done.answer.with_links())
         else:  # it kills workers
-            self._backlog.extracted.append(ExtractedPage(row, ()))
-        return True
+            self._done(row, ())
 
     def _found(self, row: PageRow, result: PageResult) -> None:
         job = IndexJob(row.fingerprint, result.quads, None, b"", fresh=False, links=result.link_quads, depth=row.depth)
-        asked = self._queries.discoveries([job]) if self._queries.queries else ()
-        self._backlog.extracted.append(ExtractedPage(row, (*result.discoveries, *asked)))
+        self._done(row, (*result.discoveries, *self._indexing.ask(job)))
         self.pages += 1
+
+    def _done(self, row: PageRow, links: Sequence[Discovery]) -> None:
+        self._outgoing.waiting.links += links
+        self._outgoing.waiting.extracted.append(VisitKey(row.fingerprint, row.fetched_at))
 
 
 def left_version(archive: Archive, row: PageRow) -> tuple[Visit, Page | Failure]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from xxhash import xxh3_64_intdigest
 
 from quadloom.model import wire
 from quadloom.model.page_result import PageResult
+from quadloom.settings import Settings
 
 _VERSION = 2
 
@@ -32,9 +34,9 @@ class _SpooledPage(msgspec.Struct, frozen=True, array_like=True):
 class ResultSpool:
     """`strategies`: the link strategies of this process. Links that others found by other strategies do not count."""
 
-    def __init__(self, folder: Path, strategies: Sequence[str]) -> None:
-        self._folder = folder
-        self.strategies = tuple(strategies)
+    def __init__(self, warehouse: Path, settings: Settings) -> None:
+        self._folder = Path(settings.stores.spool) if settings.stores.spool else warehouse / "spool"
+        self.strategies = tuple(settings.crawl.strategies)
 
     def put(self, fingerprint: int, fetched_at: float, result: PageResult) -> None:
         """Keep the result; it replaces that of an older version. A full disk is no error."""
@@ -67,6 +69,10 @@ class ResultSpool:
         for fingerprint in fingerprints:
             with contextlib.suppress(OSError):
                 self._path(fingerprint).unlink()
+
+    def clear(self) -> None:
+        """Remove everything: no page owes a phase."""
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _path(self, fingerprint: int) -> Path:
         name = f"{fingerprint & 0xFFFF_FFFF_FFFF_FFFF:016x}"

@@ -1,14 +1,10 @@
-"""What the indexer has to do for a settled batch, and which pages it has not acknowledged yet.
-
-Until the acknowledgement of a page is written, no other worker can know that it is indexed. So a worker keeps a shard
-for as long as pages of it are pending here; otherwise the next owner would transform, or even fetch, them again.
-"""
+"""What the indexer has to do for a settled batch."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
+from quadloom.crawling.ingest.in_flight import UnindexedPages
 from quadloom.crawling.ingest.index.describe import REPROCESSED_AT, SourceUrls, description
 from quadloom.crawling.ingest.index.indexer import Indexer, IndexJob
 from quadloom.documents.descriptions import VISITS, visit_description
@@ -17,50 +13,21 @@ from quadloom.model.quads import Quads
 from quadloom.model.wire import decode
 from quadloom.planning.policy.page_row import PageScheduleRow
 from quadloom.settings import IndexSettings
-from quadloom.stores.protocols.catalog import Catalog, IndexedPage
+from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.settlement import FinishedVisit, SettleBatch
-from quadloom.stores.shards import shard_of
-
-
-class PendingIndex:
-    """Pages that were given to the indexer and are not acknowledged yet. Its length counts jobs: a page that was read
-    twice meanwhile counts twice. One thread."""
-
-    def __init__(self) -> None:
-        self._times: Counter[int] = Counter()
-        self._hosts: dict[int, str] = {}
-
-    def __len__(self) -> int:
-        return self._times.total()
-
-    def __contains__(self, fingerprint: int) -> bool:
-        return fingerprint in self._times
-
-    def add(self, jobs: Sequence[IndexJob]) -> None:
-        for job in jobs:
-            self._times[job.fingerprint] += 1
-            self._hosts[job.fingerprint] = job.host
-
-    def acknowledge(self, marks: Iterable[IndexedPage]) -> None:
-        for fingerprint, _, _ in marks:
-            self._times[fingerprint] -= 1
-            if self._times[fingerprint] <= 0:
-                del self._times[fingerprint]
-                self._hosts.pop(fingerprint, None)
-
-    def shards(self) -> frozenset[int]:
-        return frozenset(map(shard_of, self._hosts.values()))
 
 
 class IndexJobs:
     """Turns settled batches into jobs for the indexer. One thread. `indexer`: None = another process indexes."""
 
-    def __init__(self, catalog: Catalog, indexer: Indexer | None, settings: IndexSettings) -> None:
+    def __init__(
+        self, catalog: Catalog, indexer: Indexer | None, settings: IndexSettings, unindexed: UnindexedPages
+    ) -> None:
         self._indexer = indexer
         self._settings = settings
         self._sources = SourceUrls(catalog)
         self._reprocessed_at = REPROCESSED_AT.get(catalog) or 0.0
-        self.pending = PendingIndex()
+        self._unindexed = unindexed
 
     def add(self, batch: SettleBatch) -> None:
         """Jobs for a batch that has just become durable. Nothing is written for a page that was found as it was before,
@@ -78,7 +45,8 @@ class IndexJobs:
 
     def put(self, jobs: Sequence[IndexJob]) -> None:
         if jobs and self._indexer is not None:
-            self.pending.add(jobs)
+            for job in jobs:
+                self._unindexed.add(job.fingerprint, job.host)
             self._indexer.put(jobs)
 
     def reprocessed(self, at: float) -> None:
@@ -113,7 +81,7 @@ class IndexJobs:
         row, result = settlement.page, item.result
         if row is None or result is None:
             return self._removal(settlement, old)
-        overtaken = row.fingerprint in self.pending
+        overtaken = row.fingerprint in self._unindexed
         quads = overtaken or row.quads_digest != row.indexed_quads
         text = overtaken or row.text_digest != row.indexed_text
         if not quads and not text:
@@ -149,7 +117,7 @@ class IndexJobs:
             or old is None
             or row.quads_digest
             or row.text_digest
-            or not (old.indexed_quads or old.indexed_text or row.fingerprint in self.pending)
+            or not (old.indexed_quads or old.indexed_text or row.fingerprint in self._unindexed)
         ):
             return None
         return removal(row.fingerprint, old.graph, row.host)

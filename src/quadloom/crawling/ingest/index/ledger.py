@@ -1,8 +1,8 @@
 """The ledger of the indexes: which pages they hold, and which pages must be read again before they can.
 
 A crawl writes it into the catalog, in the transaction that settles pages. `rebuild` fills indexes that are not in place
-yet; it collects the same entries in a file (`quadloom.maintenance.swap`), so that the catalog never speaks of indexes
-that nobody can see.
+yet; it collects the same entries in a file (`quadloom.maintenance.swap`), so that the catalog never refers to indexes
+that are not in use yet.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from quadloom.crawling.ingest.index.indexer import IndexAcks
 from quadloom.model.link import Discovery
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import Frontier
-from quadloom.stores.statistics import STATISTICS, ended
+from quadloom.stores.statistics import STATISTICS, mark_complete
 
 
 class IndexLedger(Protocol):
@@ -29,7 +29,7 @@ class IndexLedger(Protocol):
         """What the indexes have acknowledged, and pages to be read again. Part of the caller's transaction."""
         ...
 
-    def ended(self) -> None:
+    def mark_complete(self) -> None:
         """All was written; the counts that were saved last are complete."""
         ...
 
@@ -52,5 +52,5 @@ class CatalogLedger:
         if acks:
             STATISTICS.put_encoded(self._catalog, acks[-1].statistics)
 
-    def ended(self) -> None:
-        ended(self._catalog)
+    def mark_complete(self) -> None:
+        mark_complete(self._catalog)

@@ -9,22 +9,22 @@ A page that the archive does not have (its site forbids archiving, or the record
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import msgspec
 
-from quadloom.crawling.ingest.handover.spool import ResultSpool
 from quadloom.crawling.ingest.index.indexer import IndexJob
 from quadloom.crawling.ingest.index.jobs import IndexJobs, removal
 from quadloom.crawling.ingest.index.ledger import IndexLedger
+from quadloom.crawling.ingest.outgoing import OutgoingBuffer
 from quadloom.crawling.workers.pool import TransformResult, WorkerPool
 from quadloom.errors import ArchiveDamaged
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.model.page import Page
 from quadloom.model.page_result import PageResult
-from quadloom.model.phase import Owed
 from quadloom.model.visit import Visit
 from quadloom.stores.opened import Stores
 from quadloom.stores.protocols.archive import Archive
@@ -37,19 +37,18 @@ Fallback = Callable[[PageRow, bytes], IndexJob]
 _OK = 200  # status of a version that was indexed
 
 
+Content = Callable[[PageRow], PageResult | Page | None]
+"""What there is of a page: the result of an earlier transformation, the page itself, or nothing."""
+
+
 class _Waiting(msgspec.Struct, frozen=True):
     row: PageRow
+    content: Content
     fallback: Fallback | None
-    versions: Mapping[int, Page] | None = None
-
-    def page(self, archive: Archive) -> Page | None:
-        """What the archive has of the page."""
-        row = self.row
-        return archived_page(archive, row) if self.versions is None else self.versions.get(row.fingerprint)
 
 
 class Reindexing:
-    """Rows in (`add`), jobs for the indexer out. One thread, the owner's.
+    """Rows in (`add`), jobs for the indexer out. One thread, the owner's. Its length: pages in progress.
 
     With a `fallback` the indexes are filled from nothing: every graph is new, and `fallback` makes the job of a page
     that the archive does not have. `links_of` receives the links of every page.
@@ -60,92 +59,87 @@ class Reindexing:
         stores: Stores,
         jobs: IndexJobs,
         ledger: IndexLedger,
-        spool: ResultSpool,
+        outgoing: OutgoingBuffer,
         links_of: Callable[[int, bytes], None] = lambda _page, _edges: None,
     ) -> None:
-        self._spool = spool
         self._links_of = links_of
         self._catalog = stores.catalog
         self._archive = stores.archive
         self._jobs = jobs
         self._ledger = ledger
-        self.in_work: dict[int, _Waiting] = {}  # by the number that the pool gave
-        self._missing: set[int] = set()
+        self._outgoing = outgoing
         self.waiting: deque[_Waiting] = deque()
-        self.requests: list[Discovery] = []  # pages to be requested with the next transaction
-        self.links: list[Discovery] = []  # found while the indexes were filled from nothing
+        self._in_workers: Counter[str] = Counter()  # by host
+        self._missing: set[int] = set()
 
-    def __bool__(self) -> bool:
-        return bool(self.waiting or self.in_work or self.requests or self.links)
+    def __len__(self) -> int:
+        return len(self.waiting) + self._in_workers.total()
+
+    @property
+    def in_workers(self) -> int:
+        return self._in_workers.total()
 
     @property
     def missing(self) -> frozenset[int]:
+        """Pages that the archive does not have; asked for without validators, as a 304 brings nothing."""
         return frozenset(self._missing)
 
     def add(
-        self,
-        rows: Sequence[PageRow],
-        now: float,
-        fallback: Fallback | None,
-        versions: Mapping[int, Page] | None = None,
+        self, rows: Sequence[PageRow], now: float, *, fallback: Fallback | None = None, content: Content | None = None
     ) -> None:
-        """`versions`: by fingerprint, what the archive has of these pages; None = read it from there."""
+        """Transform these pages again. `content`: where they are, if not in the archive."""
         if rows:
             self._ledger.reprocessed(now)
             self._jobs.reprocessed(now)
-            self.waiting.extend(_Waiting(row, fallback, versions) for row in rows)
+            self.waiting.extend(_Waiting(row, content or self._archived, fallback) for row in rows)
 
-    def hand_out(self, pool: WorkerPool, room: int) -> None:
-        """Give as many pages to the workers as they have room for."""
+    def send(self, pool: WorkerPool, room: int) -> None:
+        """Give up to `room` pages to the workers."""
         while self.waiting and room > 0:
             waiting = self.waiting.popleft()
             row = waiting.row
             if not row.quads_digest and not row.text_digest:
                 self._jobs.put([removal(row.fingerprint, row.graph, row.host)])
                 continue
-            spooled = self._spool.get(row.fingerprint, row.fetched_at) if row.owed & Owed.INDEX else None
-            if spooled is not None:
-                self._put(waiting, spooled, row.status)
-                continue
-            page = waiting.page(self._archive)
-            if page is None or row.kind == "quarantined":
+            content = waiting.content(row)
+            if isinstance(content, PageResult):
+                self._put(waiting, content, row.status)
+            elif content is None or row.kind == "quarantined":
                 self._not_archived(waiting)
-                continue
-            visit = Visit(row.href, row.key, row.host, row.fingerprint, row.depth, known=True)
-            self.in_work[pool.submit(visit, page, archive=False)] = waiting
-            room -= 1
+            else:
+                visit = Visit(row.href, row.key, row.host, row.fingerprint, row.depth, known=True)
+                self._in_workers[row.host] += 1
+                pool.submit(visit, content, partial(self._transformed, waiting), archive=False)
+                room -= 1
 
-    def take(self, done: TransformResult) -> bool:
-        """Index what a worker has transformed. False = the page was not given out from here."""
-        waiting = self.in_work.pop(done.number, None)
-        if waiting is None:
-            return False
+    def _transformed(self, waiting: _Waiting, done: TransformResult) -> None:
+        host = waiting.row.host
+        self._in_workers[host] -= 1
+        if not self._in_workers[host]:
+            del self._in_workers[host]
         if done.answer is None:
             self._not_archived(waiting)
         elif waiting.fallback is not None or self._is_current(waiting.row):  # nothing else writes during a rebuild
             self._put(waiting, done.answer.with_links(), done.page.status)
-        return True
+
+    def _archived(self, row: PageRow) -> Page | None:
+        return archived_page(self._archive, row)
 
     def _put(self, waiting: _Waiting, result: PageResult, status: int) -> None:
         row = waiting.row
         description = self._jobs.description(row, status)
         self._jobs.put([reindex_job(row, result, description, fresh=waiting.fallback is not None)])
         if waiting.fallback is not None:
-            self.links += result.discoveries
+            self._outgoing.waiting.links += result.discoveries
         self._links_of(row.fingerprint, result.edges)  # noted when it was settled, but perhaps lost in a crash
 
     def request(self, row: PageRow) -> None:
         """Have a page read again, without validators."""
         self._missing.add(row.fingerprint)
-        self.requests.append(page_request(row))
-
-    def requested(self, requests: Sequence[Discovery]) -> None:
-        """These have become durable."""
-        del self.requests[: len(requests)]
+        self._outgoing.waiting.requests.append(page_request(row))
 
     def shards(self) -> frozenset[int]:
-        waiting = (*self.waiting, *self.in_work.values())
-        return frozenset(shard_of(item.row.host) for item in waiting)
+        return frozenset(map(shard_of, {*(item.row.host for item in self.waiting), *self._in_workers}))
 
     def _is_current(self, row: PageRow) -> bool:
         """False if a newer visit was settled meanwhile: its own job is on its way and must stay the last one."""

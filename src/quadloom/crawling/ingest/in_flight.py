@@ -1,0 +1,255 @@
+"""The one book of visits in flight.
+
+::
+
+    leased ─► (fetched) ─► waits for a worker ─► in a worker ─► finished ─► settled ─► indexed
+              └──────────── has no content to transform ──────────┘
+
+A visit is in flight from its lease until its settlement is durable; of most pages the transformation and the wait for
+a batch are a part of that. A settled page is `unindexed` until the indexer's acknowledgement is durable, too. Imports
+and replays have no leases: their visits enter with the response.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+from isal import isal_zlib
+
+from quadloom.crawling.workers.pool import TransformResult, WorkerPool
+from quadloom.model.outcome import HostPace
+from quadloom.model.page import Page
+from quadloom.model.page_result import PageResult
+from quadloom.model.visit import Visit
+from quadloom.settings import CrawlSettings
+from quadloom.stores.protocols.catalog import IndexedPage
+from quadloom.stores.protocols.settlement import FinishedVisit, VisitStep
+from quadloom.stores.shards import shard_of
+
+Amend = Callable[[PageResult], PageResult]
+# Bytes that are written at once, however few pages they are. Workers have half as many: what they answer may be several
+# times as large as the page, and all answers may wait while a batch is written.
+BATCH_BYTES = 8 << 20
+_LARGE_BODY = 1 << 20  # bytes; such bodies are packed while they wait behind others, 2 ms a megabyte
+
+
+class _InFlight(msgspec.Struct):
+    """`bytes`: of the body, then of the result. `only_detect`: another process transforms the page."""
+
+    pace: HostPace | None = None
+    bytes: int = 0
+    amend: Amend | None = None
+    step: VisitStep = "whole"
+    original: Page | None = None
+    only_detect: bool = False
+
+
+class _WaitingPage(msgspec.Struct, frozen=True):
+    """For a worker. `unpacked`: bytes of its body, if that is packed."""
+
+    visit: Visit
+    page: Page
+    unpacked: int = 0
+
+    def packed(self) -> _WaitingPage:
+        body = self.page.body
+        if len(body) < _LARGE_BODY:
+            return self
+        page = msgspec.structs.replace(self.page, body=isal_zlib.compress(body, 1))
+        return _WaitingPage(self.visit, page, len(body))
+
+    def whole(self) -> Page:
+        if not self.unpacked:
+            return self.page
+        return msgspec.structs.replace(self.page, body=isal_zlib.decompress(self.page.body, bufsize=self.unpacked))
+
+
+class InFlightVisits:
+    """One thread. Its length counts visits; `fingerprint in` asks for one.
+
+    `bytes`: bodies and results that wait, unpacked. `waiting`: pages that no worker has yet. `unindexed`: pages that
+    the indexer has not acknowledged."""
+
+    def __init__(self, crawl: CrawlSettings) -> None:
+        self._visits: dict[int, _InFlight] = {}
+        self._pages: deque[_WaitingPage] = deque()
+        self._sent_bytes = 0
+        self._most = min(crawl.batch, -(-crawl.in_flight // 4))  # pages that wait hold places of `in_flight`
+        self._seconds = crawl.batch_seconds
+        self._finished: list[FinishedVisit] = []
+        self._finished_bytes = 0
+        self._written_at = 0.0
+        self.bytes = 0
+        self.unindexed = UnindexedPages()
+
+    def __len__(self) -> int:
+        return len(self._visits)
+
+    def __contains__(self, fingerprint: object) -> bool:
+        return fingerprint in self._visits
+
+    @property
+    def waiting(self) -> int:
+        return len(self._pages)
+
+    @property
+    def finished(self) -> int:
+        """Visits that wait for the next batch."""
+        return len(self._finished)
+
+    def lease(self, visits: Iterable[Visit]) -> None:
+        """These are sent to be fetched."""
+        for visit in visits:
+            self._visits[visit.fingerprint] = _InFlight()
+
+    def release(self, visits: Iterable[Visit]) -> None:
+        """These are no longer in flight: settled, or given up without a settlement."""
+        for visit in visits:
+            item = self._visits.pop(visit.fingerprint, None)
+            self.bytes -= item.bytes if item is not None else 0
+
+    def add_page(
+        self,
+        visit: Visit,
+        page: Page,
+        pace: HostPace | None,
+        original: Page | None = None,
+        *,
+        amend: Amend | None = None,
+        step: VisitStep = "whole",
+        only_detect: bool = False,
+    ) -> None:
+        """A page for the workers. `amend` may change what the transformation says before it is settled."""
+        size = len(page.body)
+        self._visits[visit.fingerprint] = _InFlight(pace, size, amend, step, original, only_detect)
+        self.bytes += size
+        waiting = _WaitingPage(visit, page)
+        self._pages.append(waiting.packed() if self._pages else waiting)
+
+    def send(self, pool: WorkerPool, room: int) -> int:
+        """Give up to `room` pages to the workers, those that wait longest first. Returns the room that is left."""
+        while self._pages and room > 0 and max(self._finished_bytes, 2 * self._sent_bytes) < BATCH_BYTES:
+            waiting = self._pages.popleft()
+            visit, page = waiting.visit, waiting.whole()
+            self._sent_bytes += len(page.body)
+            item = self._visits[visit.fingerprint]
+            pool.submit(visit, page, archive=item.step in ("whole", "fetched"), only_detect=item.only_detect)
+            room -= 1
+        return room
+
+    def transformed(self, done: TransformResult) -> FinishedVisit:
+        """A worker has answered, or the page is quarantined: the visit waits for the next batch."""
+        item = self._visits.get(done.visit.fingerprint) or _InFlight()
+        self._sent_bytes -= len(done.page.body)
+        finished = _finished(done, item)
+        if finished.result is not None:
+            self.bytes += finished.weight - item.bytes
+            item.bytes = finished.weight
+        self._finished.append(finished)
+        self._finished_bytes += finished.weight
+        return finished
+
+    def finish(self, finished: FinishedVisit) -> None:
+        """A visit that needs no worker: it waits for the next batch."""
+        self._visits[finished.visit.fingerprint] = _InFlight(finished.pace, step=finished.step)
+        self._finished.append(finished)
+        self._finished_bytes += finished.weight
+
+    # The next batch.
+
+    @property
+    def must_be_written(self) -> bool:
+        """As many bytes wait as are written at once."""
+        return self._finished_bytes >= BATCH_BYTES
+
+    def is_due(self, *, has_more: bool) -> bool:
+        """A full batch, by pages or bytes, or anything after `crawl.batch_seconds`. `has_more`: something waits to be
+        written besides visits."""
+        if len(self._finished) >= self._most or self.must_be_written:
+            return True
+        return (bool(self._finished) or has_more) and time.monotonic() - self._written_at >= self._seconds
+
+    def take_batch(self) -> list[FinishedVisit]:
+        """Visits that are written together: the first ones, up to `BATCH_BYTES` and one more. Steps that follow a
+        settled fetch have batches of their own."""
+        batch: list[FinishedVisit] = []
+        left: list[FinishedVisit] = []
+        size = 0
+        for item in self._finished:
+            if size < BATCH_BYTES and (not batch or item.is_later == batch[0].is_later):
+                batch.append(item)
+                size += item.weight
+            else:
+                left.append(item)
+        self._finished = left
+        self._finished_bytes -= size
+        return batch
+
+    def put_back(self, batch: Sequence[FinishedVisit]) -> None:
+        """Nothing of it was written: it comes first in the next batch."""
+        self._finished[:0] = batch
+        self._finished_bytes += sum(item.weight for item in batch)
+
+    def written(self) -> None:
+        """A batch is durable: `crawl.batch_seconds` begin again."""
+        self._written_at = time.monotonic()
+
+
+def _finished(done: TransformResult, item: _InFlight) -> FinishedVisit:
+    if done.answer is None:
+        return FinishedVisit(done.visit, done.page, item.pace, reason=done.reason, step=item.step)
+    result, record = done.answer.result, done.answer.record
+    if item.only_detect:
+        return FinishedVisit(done.visit, done.page, item.pace, None, record, step=item.step, facts=result.facts)
+    if item.amend is not None:
+        result = item.amend(result)
+    return FinishedVisit(
+        done.visit,
+        done.page,
+        item.pace,
+        result,
+        record,
+        step=item.step,
+        links=done.answer.links,
+        original=item.original,
+    )
+
+
+class UnindexedPages:
+    """Pages that were given to the indexer and are not acknowledged yet. Its length counts jobs: a page that was read
+    twice meanwhile counts twice.
+
+    Until the acknowledgement of a page is durable, no other worker can know that it is indexed. So a worker keeps a
+    shard for as long as pages of it are here; otherwise the next owner would transform, or even fetch, them again.
+    """
+
+    def __init__(self) -> None:
+        self._times: Counter[int] = Counter()
+        self._hosts: dict[int, str] = {}
+        self._jobs = 0
+
+    def __len__(self) -> int:
+        return self._jobs
+
+    def __contains__(self, fingerprint: int) -> bool:
+        return fingerprint in self._times
+
+    def add(self, fingerprint: int, host: str) -> None:
+        self._times[fingerprint] += 1
+        self._hosts[fingerprint] = host
+        self._jobs += 1
+
+    def acknowledge(self, marks: Iterable[IndexedPage]) -> None:
+        for fingerprint, _, _ in marks:
+            if fingerprint not in self._times:
+                continue
+            self._jobs -= 1
+            self._times[fingerprint] -= 1
+            if not self._times[fingerprint]:
+                del self._times[fingerprint], self._hosts[fingerprint]
+
+    def shards(self) -> frozenset[int]:
+        return frozenset(map(shard_of, self._hosts.values()))

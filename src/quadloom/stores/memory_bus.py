@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from quadloom.model.event import Event
 
@@ -21,9 +21,9 @@ class MemoryBus:
         self._news = threading.Condition()
         self._closed = False
 
-    def publish(self, event: Event) -> None:
+    def publish(self, events: Sequence[Event]) -> None:
         with self._news:
-            self._events.append(event)
+            self._events.extend(events)
             self._news.notify_all()
 
     def follow(self, after: int = 0) -> Iterator[Event]:

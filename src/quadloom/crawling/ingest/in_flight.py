@@ -26,7 +26,7 @@ from quadloom.model.page_result import PageResult
 from quadloom.model.visit import Visit
 from quadloom.settings import CrawlSettings
 from quadloom.stores.protocols.catalog import IndexedPage
-from quadloom.stores.protocols.settlement import FinishedVisit, VisitStep
+from quadloom.stores.protocols.settlement import LATER_STEPS, FinishedVisit, VisitStep
 from quadloom.stores.shards import shard_of
 
 Amend = Callable[[PageResult], PageResult]
@@ -56,14 +56,10 @@ class _WaitingPage(msgspec.Struct, frozen=True):
 
     def packed(self) -> _WaitingPage:
         body = self.page.body
-        if len(body) < _LARGE_BODY:
-            return self
         page = msgspec.structs.replace(self.page, body=isal_zlib.compress(body, 1))
         return _WaitingPage(self.visit, page, len(body))
 
     def whole(self) -> Page:
-        if not self.unpacked:
-            return self.page
         return msgspec.structs.replace(self.page, body=isal_zlib.decompress(self.page.body, bufsize=self.unpacked))
 
 
@@ -100,6 +96,11 @@ class InFlightVisits:
         """Visits that wait for the next batch."""
         return len(self._finished)
 
+    def among(self, visits: Sequence[Visit]) -> list[Visit]:
+        """Those of these that are in flight."""
+        known = self._visits
+        return [visit for visit in visits if visit.fingerprint in known]
+
     def lease(self, visits: Iterable[Visit]) -> None:
         """These are sent to be fetched."""
         for visit in visits:
@@ -127,13 +128,13 @@ class InFlightVisits:
         self._visits[visit.fingerprint] = _InFlight(pace, size, amend, step, original, only_detect)
         self.bytes += size
         waiting = _WaitingPage(visit, page)
-        self._pages.append(waiting.packed() if self._pages else waiting)
+        self._pages.append(waiting.packed() if self._pages and size >= _LARGE_BODY else waiting)
 
     def send(self, pool: WorkerPool, room: int) -> int:
         """Give up to `room` pages to the workers, those that wait longest first. Returns the room that is left."""
         while self._pages and room > 0 and max(self._finished_bytes, 2 * self._sent_bytes) < BATCH_BYTES:
             waiting = self._pages.popleft()
-            visit, page = waiting.visit, waiting.whole()
+            visit, page = waiting.visit, waiting.whole() if waiting.unpacked else waiting.page
             self._sent_bytes += len(page.body)
             item = self._visits[visit.fingerprint]
             pool.submit(visit, page, archive=item.step in ("whole", "fetched"), only_detect=item.only_detect)
@@ -144,19 +145,38 @@ class InFlightVisits:
         """A worker has answered, or the page is quarantined: the visit waits for the next batch."""
         item = self._visits.get(done.visit.fingerprint) or _InFlight()
         self._sent_bytes -= len(done.page.body)
-        finished = _finished(done, item)
-        if finished.result is not None:
-            self.bytes += finished.weight - item.bytes
-            item.bytes = finished.weight
-        self._finished.append(finished)
-        self._finished_bytes += finished.weight
+        answer, pace, step = done.answer, item.pace, item.step
+        if answer is None:
+            finished = FinishedVisit(done.visit, done.page, pace, reason=done.reason, step=step)
+        elif item.only_detect:
+            facts = answer.result.facts
+            finished = FinishedVisit(done.visit, done.page, pace, None, answer.record, step=step, facts=facts)
+        else:
+            result = answer.result if item.amend is None else item.amend(answer.result)
+            finished = FinishedVisit(
+                done.visit,
+                done.page,
+                pace,
+                result,
+                answer.record,
+                step=step,
+                links=answer.links,
+                original=item.original,
+            )
+        self._wait(finished, item)
         return finished
 
     def finish(self, finished: FinishedVisit) -> None:
         """A visit that needs no worker: it waits for the next batch."""
-        self._visits[finished.visit.fingerprint] = _InFlight(finished.pace, step=finished.step)
+        item = self._visits[finished.visit.fingerprint] = _InFlight(finished.pace, step=finished.step)
+        self._wait(finished, item)
+
+    def _wait(self, finished: FinishedVisit, item: _InFlight) -> None:
+        weight = finished.weight
+        self.bytes += weight - item.bytes
+        item.bytes = weight
         self._finished.append(finished)
-        self._finished_bytes += finished.weight
+        self._finished_bytes += weight
 
     # The next batch.
 
@@ -168,7 +188,7 @@ class InFlightVisits:
     def is_due(self, *, has_more: bool) -> bool:
         """A full batch, by pages or bytes, or anything after `crawl.batch_seconds`. `has_more`: something waits to be
         written besides visits."""
-        if len(self._finished) >= self._most or self.must_be_written:
+        if len(self._finished) >= self._most or self._finished_bytes >= BATCH_BYTES:
             return True
         return (bool(self._finished) or has_more) and time.monotonic() - self._written_at >= self._seconds
 
@@ -177,11 +197,14 @@ class InFlightVisits:
         settled fetch have batches of their own."""
         batch: list[FinishedVisit] = []
         left: list[FinishedVisit] = []
-        size = 0
+        size, of_later = 0, False
         for item in self._finished:
-            if size < BATCH_BYTES and (not batch or item.is_later == batch[0].is_later):
+            is_later = item.step in LATER_STEPS
+            if not batch:
+                of_later = is_later
+            if size < BATCH_BYTES and is_later == of_later:
                 batch.append(item)
-                size += item.weight
+                size += self._visits[item.visit.fingerprint].bytes
             else:
                 left.append(item)
         self._finished = left
@@ -191,31 +214,11 @@ class InFlightVisits:
     def put_back(self, batch: Sequence[FinishedVisit]) -> None:
         """Nothing of it was written: it comes first in the next batch."""
         self._finished[:0] = batch
-        self._finished_bytes += sum(item.weight for item in batch)
+        self._finished_bytes += sum(self._visits[item.visit.fingerprint].bytes for item in batch)
 
     def written(self) -> None:
         """A batch is durable: `crawl.batch_seconds` begin again."""
         self._written_at = time.monotonic()
-
-
-def _finished(done: TransformResult, item: _InFlight) -> FinishedVisit:
-    if done.answer is None:
-        return FinishedVisit(done.visit, done.page, item.pace, reason=done.reason, step=item.step)
-    result, record = done.answer.result, done.answer.record
-    if item.only_detect:
-        return FinishedVisit(done.visit, done.page, item.pace, None, record, step=item.step, facts=result.facts)
-    if item.amend is not None:
-        result = item.amend(result)
-    return FinishedVisit(
-        done.visit,
-        done.page,
-        item.pace,
-        result,
-        record,
-        step=item.step,
-        links=done.answer.links,
-        original=item.original,
-    )
 
 
 class UnindexedPages:
@@ -237,10 +240,12 @@ class UnindexedPages:
     def __contains__(self, fingerprint: int) -> bool:
         return fingerprint in self._times
 
-    def add(self, fingerprint: int, host: str) -> None:
-        self._times[fingerprint] += 1
-        self._hosts[fingerprint] = host
-        self._jobs += 1
+    def add(self, pages: Iterable[tuple[int, str]]) -> None:
+        """Fingerprint and host of each."""
+        for fingerprint, host in pages:
+            self._times[fingerprint] += 1
+            self._hosts[fingerprint] = host
+            self._jobs += 1
 
     def acknowledge(self, marks: Iterable[IndexedPage]) -> None:
         for fingerprint, _, _ in marks:

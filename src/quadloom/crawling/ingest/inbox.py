@@ -24,6 +24,7 @@ from quadloom.stores.protocols.archive import DiskState
 T = TypeVar("T")
 M = TypeVar("M")
 _CALL_SECONDS = 60.0  # how long `call` waits for a busy owner
+_GATHER = 0.002  # seconds from the first message in which others are awaited: a turn for each would cost a tenth more
 _POLL = 0.25  # seconds between two looks at whether the owner is still there
 
 
@@ -44,13 +45,6 @@ class IngestCounts(msgspec.Struct):
     quads: int = 0
     links: int = 0
     findings: int = 0
-
-    def measured(self, detect: float, extract: float) -> None:
-        """A worker has detected a page and, if `extract` is not 0, looked for its links."""
-        self.detected += 1
-        self.extracted += extract > 0.0
-        self.detect_seconds += detect
-        self.extract_seconds += extract
 
 
 class IngestLoad(NamedTuple):
@@ -132,13 +126,16 @@ class Inbox:
     def deliver(self, wait: float) -> None:
         """Handle everything that has arrived; wait up to `wait` seconds if nothing has. Calls are run, errors are
         raised. Messages without a handler are dropped."""
+        take = self._queue.get
         try:
-            message = self._queue.get(timeout=wait) if wait > 0 else self._queue.get_nowait()
+            message = take(timeout=wait) if wait > 0 else take(False)
+            until = time.monotonic() + _GATHER if wait > 0 else 0.0
             while True:
                 handler = self._handlers.get(type(message))
                 if handler is not None:
                     handler(message)
-                message = self._queue.get_nowait()
+                left = until - time.monotonic()
+                message = take(timeout=left) if left > 0 else take(False)
         except queue.Empty:
             return
 

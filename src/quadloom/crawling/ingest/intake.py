@@ -133,7 +133,9 @@ class Ingest:
         `original`: the page as its server sent it, if the one of the visit was rendered from it."""
         if isinstance(response, Failure) or not 200 <= response.status < 300:
             self.in_flight.finish(FinishedVisit(visit, response, pace))
-        elif visit.fingerprint not in self.in_flight.unindexed and self._sources.is_same(visit, response):
+        elif (
+            visit.known and visit.fingerprint not in self.in_flight.unindexed and self._sources.is_same(visit, response)
+        ):
             self.in_flight.finish(FinishedVisit(visit, response, pace, step="same"))
         else:
             self._take_page(visit, response, pace, original)
@@ -313,17 +315,22 @@ class Ingest:
         return settled
 
     def _transformed(self, done: TransformResult) -> None:
+        counts = self.counts
         if done.answer is not None:
-            self.counts.measured(done.answer.result.seconds.detect, done.answer.result.seconds.extract)
+            seconds = done.answer.result.seconds
+            counts.detected += 1
+            counts.extracted += seconds.extract > 0.0
+            counts.detect_seconds += seconds.detect
+            counts.extract_seconds += seconds.extract
         if done.receiver is not None:
             done.receiver(done)
             return
         finished = self.in_flight.transformed(done)
-        self.counts.transformed += finished.facts is None
+        counts.transformed += finished.facts is None
         if (result := finished.result) is not None:
-            self.counts.quads += result.quads.count
-            self.counts.links += result.links
-            self.counts.findings += len(result.findings)
+            counts.quads += result.quads.count
+            counts.links += result.links
+            counts.findings += len(result.findings)
 
     def _acknowledged(self, acks: IndexAcks) -> None:
         self.counts.indexed += len(acks.marks)

@@ -66,8 +66,8 @@ class PageSources:
         return digest.digest()
 
     def is_same(self, visit: Visit, page: Page) -> bool:
-        """The page is what its row describes, and the indexes have it."""
-        row = self._catalog.page(visit.fingerprint) if visit.known and self._mark else None
+        """Whether a page that was read before is what its row describes, and the indexes have it."""
+        row = self._catalog.page(visit.fingerprint) if self._mark else None
         return row is not None and _is_complete(row) and row.source_digest == self.digest(page)
 
     def _marked(self) -> bytes:

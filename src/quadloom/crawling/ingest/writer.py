@@ -107,7 +107,11 @@ class BatchWriter:
             self._failpoints.reach("after-marks")
         if visits:
             self._failpoints.reach("after-catalog")
-        batch.settlements = [_without_many_links(settlement) for settlement in batch.settlements]
+        # 50,000 links would stay in memory as long as the caller holds their settlement.
+        batch.settlements = [
+            one if len(one.discoveries) <= _FEW_LINKS else msgspec.structs.replace(one, discoveries=())
+            for one in batch.settlements
+        ]
         return batch
 
     def disk_notices(self) -> list[str]:
@@ -165,7 +169,7 @@ class BatchWriter:
             now=now,
             extracted=outgoing.extracted,
             marks=marks,
-            indexed=len(marks) + sum(map(_is_indexed, visits, settlements)),
+            indexed=len(marks) + _already_indexed(visits, settlements),
         )
         for hook in self._hooks:
             hook.prepare(batch)
@@ -203,7 +207,7 @@ class BatchWriter:
         written: list[ArchiveRecord] = []
         places: list[int | None] = []  # by visit, in `written`
         for item in visits:
-            record = self._record(item)
+            record = item.record if item.record is not None or item.result is not None else self._packed(item)
             if record is not None and item.original is not None:  # first, so that readers take the other for the newest
                 written.append(encode_record(item.original))
             places.append(len(written) if record is not None else None)
@@ -244,11 +248,14 @@ class BatchWriter:
         if waiting:
             self._notice("the store is back")
 
-    def _record(self, item: FinishedVisit) -> ArchiveRecord | None:
-        """Workers have already packed what they transformed; other responses are small and packed here."""
-        if item.record is not None or item.result is not None or item.step == "same":
-            return item.record
-        if self._settings.index.only_data or isinstance(item.response, Failure) or item.response.status == 304:
+    def _packed(self, item: FinishedVisit) -> ArchiveRecord | None:
+        """The record of a response that no worker has packed: such responses are small."""
+        if (
+            item.step == "same"
+            or self._settings.index.only_data
+            or isinstance(item.response, Failure)
+            or item.response.status == 304
+        ):
             return None
         return encode_record(item.response)
 
@@ -259,7 +266,7 @@ class BatchWriter:
             return settle_failure(item.visit, item.response, item.pace, old, self._settings)
         if item.result is not None:
             source = self._sources.digest(item.response)
-            result = unpacked(item.result, item.links)
+            result = unpacked(item.result, item.links) if item.links else item.result
             return settle_page(item.visit, item.response, result, self._priced(item, result), old, ref, source)
         if item.reason:
             return settle_quarantine(item.visit, item.response, item.reason, item.pace, old, ref)
@@ -271,21 +278,18 @@ class BatchWriter:
     def _priced(self, item: FinishedVisit, result: PageResult) -> HostPace | None:
         """A page with the same text as another page of its host costs the host's budget more, so that traps starve; so
         does one that states more than its share of what the host may state in all."""
-        if item.pace is None:
+        pace = item.pace
+        if pace is None:
             return None
         price = size_price(result, self._settings)
-        if self._is_duplicate(item, result):
-            price = max(price, cost_of(item.response, duplicate=True))
-        return msgspec.structs.replace(item.pace, cost=price) if price > item.pace.cost else item.pace
-
-    def _is_duplicate(self, item: FinishedVisit, result: PageResult) -> bool:
-        if not result.text_digest:
-            return False
-        key = (item.visit.host, result.text_digest)
-        first = self._texts.get(key)
-        if first is None:
-            self._texts.put(key, item.visit.fingerprint)
-        return first is not None and first != item.visit.fingerprint
+        if result.text_digest:
+            key = (item.visit.host, result.text_digest)
+            first = self._texts.get(key)
+            if first is None:
+                self._texts.put(key, item.visit.fingerprint)
+            elif first != item.visit.fingerprint:
+                price = max(price, cost_of(item.response, duplicate=True))
+        return msgspec.structs.replace(pace, cost=price) if price > pace.cost else pace
 
 
 def _same(item: FinishedVisit, old: PageRow | None, _ref: ArchiveRef | None) -> Settlement:
@@ -293,19 +297,12 @@ def _same(item: FinishedVisit, old: PageRow | None, _ref: ArchiveRef | None) -> 
     return settle_same(item.visit, item.response, item.pace, old)
 
 
-def _is_indexed(item: FinishedVisit, settlement: Settlement) -> bool:
-    """Whether the indexes have what a page says before it is settled: it may not be indexed, or only its links are new.
-    Nothing repeats it after a crash."""
-    row = settlement.page
-    return (
+def _already_indexed(visits: Sequence[FinishedVisit], settlements: Sequence[Settlement]) -> int:
+    """How many pages the indexes have as they are before they are settled: they may not be indexed, or only their links
+    are new. Nothing repeats them after a crash."""
+    return sum(
         item.result is not None
-        and row is not None
+        and (row := settlement.page) is not None
         and (row.quads_digest, row.text_digest) == (row.indexed_quads, row.indexed_text)
+        for item, settlement in zip(visits, settlements, strict=True)
     )
-
-
-def _without_many_links(settlement: Settlement) -> Settlement:
-    """Drop long link lists before returning settlements: 50,000 links would stay in memory as long as they are held."""
-    if len(settlement.discoveries) <= _FEW_LINKS:
-        return settlement
-    return msgspec.structs.replace(settlement, discoveries=())

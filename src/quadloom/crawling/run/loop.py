@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 
 import msgspec
 
@@ -46,6 +45,7 @@ _LEASE_PAUSE = 0.01  # seconds between two leases; asked after every answer, the
 # writes a batch, which takes as long as the database does.
 _AHEAD = 0.25
 _PULL_PAUSE = 0.1  # seconds between two looks for links that other processes have found
+_ANSWERS = 64  # of hosts, before the network is told
 _HOSTS_SENT = 100_000  # hosts whose robots.txt the fetch process is known to have
 
 
@@ -104,6 +104,7 @@ class Crawl:
             )
         reaches = self._fetch.reaches if self._fetch is not None else lambda _endpoints: True
         self._clock_watch = StepWatch(clock, wall_time if clock is unix_time else clock)
+        self._answers: dict[str, Page | Failure] = {}  # by host, since the network was last told
         self._network = NetworkWatch(reaches, inbox.put, notice)
         inbox.on(FetchedVisits, self._fetched)
         inbox.on(VisitsLost, self._lost)
@@ -129,7 +130,8 @@ class Crawl:
 
     def step(self) -> list[Settlement]:
         """One turn: lease visits, take in what came back, settle, and look again at a few pages' schedules."""
-        self._network.turn()
+        if self._network.is_doubtful:
+            self._network.turn()
         if step := self._clock_watch.step():
             self._notice(
                 "notice",
@@ -142,13 +144,13 @@ class Crawl:
         busy = time.monotonic() - self._leased_at < _BUSY_SECONDS
         wait = _WAIT if asked and not busy else _LEASE_PAUSE
         settlements: list[Settlement] = []
-        with self._losing_shards():
+        try:
             settlements = self._ingest.step(wait)
-        self._count(settlements)
-        rescheduler = self._rescheduler
-        if rescheduler is not None:
-            with self._losing_shards():
+            self._count(settlements)
+            if asked and (rescheduler := self._rescheduler) is not None:
                 retry_when_unavailable(lambda: rescheduler.turn(self._clock()))
+        except ShardsLost as lost:  # the frontier has forgotten those shards already
+            self._notice("notice", lost.message)
         return settlements
 
     @property
@@ -306,19 +308,21 @@ class Crawl:
     def _due_visits(self, room: int) -> list[Visit]:
         """Up to `room` visits that are due, within the bandwidth; notes what there were too few of, if any."""
         quota = self._pacer.quota(self._clock()) if self._pacer is not None else None
-        visits: list[Visit] = []
-        with self._losing_shards():
+        try:
             visits = retry_when_unavailable(lambda: self._frontier.lease(room, self._clock(), quota=quota))
+        except ShardsLost as lost:
+            self._notice("notice", lost.message)
+            visits = []
         self._held_by = "" if len(visits) >= room else _held_by(quota)
         return visits
 
     def _without_taken(self, visits: list[Visit]) -> list[Visit]:
         """Without those that are in flight already, because `take` or the backlog brought them."""
-        taken = [visit for visit in visits if visit.fingerprint in self._in_flight]
-        if not taken:
-            return visits
-        self._frontier.release(taken, self._clock())
-        return [visit for visit in visits if visit.fingerprint not in self._in_flight]
+        taken = self._in_flight.among(visits)
+        if taken:
+            self._frontier.release(taken, self._clock())
+            visits = [visit for visit in visits if visit not in taken]
+        return visits
 
     def _is_waiting(self) -> bool:
         """A store is away: what was fetched waits in memory, so nothing more is fetched."""
@@ -355,19 +359,27 @@ class Crawl:
         self._in_flight.release(visits)
 
     def _fetched(self, fetched: FetchedVisits) -> None:
-        answered: Page | Failure | None = None
         for one in fetched.results:
             response = one.result
-            if isinstance(response, Failure) and not response.status:
-                if self._network.failed(response):
-                    # Our network is down, not the host: requeue without recording a failure.
-                    self._give_back([one.visit])
-                    continue
-            else:
-                answered = response
+            if not isinstance(response, Failure) or response.status:
+                self._answers[one.visit.host] = response
+            elif self._network_failed(response):
+                # Our network is down, not the host: requeue without recording a failure.
+                self._give_back([one.visit])
+                continue
             self._take_in(one)
-        if answered is not None:
-            self._network.answered(answered)
+        if self._network.is_doubtful or len(self._answers) > _ANSWERS:
+            self._network_answered()
+
+    def _network_failed(self, failure: Failure) -> bool:
+        self._network_answered()
+        return self._network.failed(failure)
+
+    def _network_answered(self) -> None:
+        """Pass on who has answered. Only a failure or a doubt makes that interesting."""
+        for response in self._answers.values():
+            self._network.answered(response)
+        self._answers.clear()
 
     def _take_in(self, fetched: FetchResult) -> None:
         response, pace, meter = fetched.result, fetched.pace, self.meter
@@ -378,8 +390,12 @@ class Crawl:
         if fetched.rendering is not None:
             original = fetched.rendering.original
             meter.rendering.add(fetched.rendering)
-        if not pace.blocked_until and _is_well(response):
-            # The host need not wait for the settlement, which comes with a batch.
+        trouble = response.status >= 500 or (
+            isinstance(response, Failure) and (response.transient or response.status < 400)
+        )  # a 404 is not a sign of trouble
+        if (
+            not trouble and not pace.blocked_until
+        ):  # the host need not wait for the settlement, which comes with a batch
             self._frontier.answered(fetched.visit, pace, response.fetched_at)
         if isinstance(response, Page) and 200 <= response.status < 300:
             meter.bytes += response.wire_bytes or len(response.body)
@@ -390,18 +406,11 @@ class Crawl:
         phases["detect"], phases["transform"] = counts.detected, counts.transformed
         phases["index"], phases["extract"] = counts.indexed, max(counts.extracted, counts.extracted_later)
         self.meter.tick()
-        for settlement in settlements:
-            if self._pacer is not None and settlement.pace is not None:  # not of a page that was fetched earlier
-                self._pacer.settled(settlement)
-            self.meter.settled(settlement)
-
-    @contextmanager
-    def _losing_shards(self) -> Iterator[None]:
-        """When the frontier finds out that another worker has taken over, it has forgotten those shards already."""
-        try:
-            yield
-        except ShardsLost as lost:
-            self._notice("notice", lost.message)
+        self.meter.settled(settlements)
+        if self._pacer is not None:
+            for settlement in settlements:
+                if settlement.pace is not None:  # not of a page that was fetched earlier
+                    self._pacer.settled(settlement)
 
     def _drain(self) -> list[Settlement]:
         """Finish what is in progress within the longest time that a page may take, and settle it."""
@@ -415,13 +424,6 @@ class Crawl:
         while (self._in_flight or self._ingest.in_progress) and time.monotonic() < deadline:
             settled += self.step()
         return settled
-
-
-def _is_well(response: Page | Failure) -> bool:
-    """Whether a server has answered without a sign of trouble. A 404 is not a sign of trouble."""
-    if isinstance(response, Failure):
-        return 400 <= response.status < 500 and not response.transient
-    return response.status < 500
 
 
 def _most_sent(settings: Settings) -> int:

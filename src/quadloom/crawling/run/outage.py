@@ -32,6 +32,7 @@ class NetworkWatch:
     thread, and `notice` tells people when the network goes and comes.
 
     `away_since`: monotonic time since which the network is known to be down, None = it works as far as is known.
+    `is_doubtful`: nothing should be requested, because the network is away or is being asked.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class NetworkWatch:
         self._silent: set[str] = set()  # sites that failed since the last answer
         self._trusted_until = 0.0  # a probe has just shown that the network works
         self._asking = False
+        self.is_doubtful = False
         self._pause = _FIRST_PAUSE
         self._ask_at = 0.0
         self.away_since: float | None = None
@@ -61,11 +63,6 @@ class NetworkWatch:
     def away_for(self) -> float:
         """Seconds; 0 if it works as far as is known."""
         return self._clock() - self.away_since if self.away_since is not None else 0.0
-
-    @property
-    def is_doubtful(self) -> bool:
-        """Whether nothing should be requested: the network is away, or is being asked."""
-        return self.is_away or self._asking
 
     def answered(self, page: Page | Failure) -> None:
         """A host has answered, with whatever it was."""
@@ -97,6 +94,7 @@ class NetworkWatch:
     def probed(self, answer: NetworkProbed) -> None:
         """A probe has ended."""
         self._asking = False
+        self.is_doubtful = self.is_away
         if answer.works:
             self._silent.clear()
             self._trusted_until = self._clock() + _LONGEST_PAUSE
@@ -118,20 +116,20 @@ class NetworkWatch:
         if not endpoints:  # only a visit can find out: one is allowed now and then
             self._release_one()
             return
-        self._asking = True
+        self._asking = self.is_doubtful = True
         threading.Thread(
             target=lambda: self._send(NetworkProbed(self._reaches(endpoints))), name="network probe", daemon=True
         ).start()
 
     def _release_one(self) -> None:
         """Nobody has answered yet. End the doubt for a moment; the next failures bring it back, with a longer pause."""
-        self.away_since = None
+        self.away_since, self.is_doubtful = None, False
         self._silent.clear()
         self._pause = min(2 * self._pause, _LONGEST_PAUSE)
 
     def _is_away(self) -> None:
         if self.away_since is None:
-            self.away_since = self._clock()
+            self.away_since, self.is_doubtful = self._clock(), True
             sites = ", ".join(sorted(self._silent)[:SITES])
             self._notice("notice", f"The network seems to be down: nobody answers ({sites}). The crawl waits for it.")
 
@@ -139,3 +137,4 @@ class NetworkWatch:
         if self.away_since is not None:
             self._notice("notice", f"The network is back after {self.away_for:.0f} s. No URL has suffered from it.")
         self.away_since, self._pause = None, _FIRST_PAUSE
+        self.is_doubtful = self._asking

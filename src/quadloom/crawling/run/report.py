@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import time
 from collections import Counter, defaultdict, deque
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -138,18 +139,19 @@ class Meter:
         shares = {by: round(min(1.0, part / total), 3) for by, part in parts.items() if part > 0.0}
         return dict(sorted(shares.items(), key=lambda item: -item[1]))
 
-    def settled(self, settlement: Settlement) -> None:
-        """Count a finished visit."""
-        self.outcomes[settlement.outcome] += 1
-        self.phases["settle"] += 1
-        self._hosts.append(settlement.visit.host)
-        page = settlement.page
-        if page is not None:
-            self.statuses[str(page.status)] += 1
-        if settlement.outcome in READ_OUTCOMES:
-            self.pages += 1
-        else:
-            self.problems.add(str(settlement.outcome), page.reason if page else "", settlement.visit.href)
+    def settled(self, settlements: Sequence[Settlement]) -> None:
+        """Count finished visits."""
+        self.phases["settle"] += len(settlements)
+        for settlement in settlements:
+            self.outcomes[settlement.outcome] += 1
+            self._hosts.append(settlement.visit.host)
+            page = settlement.page
+            if page is not None:
+                self.statuses[str(page.status)] += 1
+            if settlement.outcome in READ_OUTCOMES:
+                self.pages += 1
+            else:
+                self.problems.add(str(settlement.outcome), page.reason if page else "", settlement.visit.href)
 
     @property
     def hosts(self) -> list[str]:

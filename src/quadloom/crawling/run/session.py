@@ -61,6 +61,9 @@ if TYPE_CHECKING:  # lazy: most crawls run no queries
     from quadloom.asking.sparql.service import QueryService
 
 T = TypeVar("T")
+EventData = dict[str, str | int | float | bool | list[str]]
+News = tuple[EventKind, str, EventData]
+"""Kind, subject and data of an event."""
 _MOST_NOTICES = 20  # of one report
 _OUTAGE = 5.0  # seconds for which the database is away before it is worth a notice
 
@@ -181,12 +184,13 @@ class CrawlSession:
                 self._background.start(self._inbox.fail)
             running.callback(self.close)  # runs first: the crawl is reported and answers until all is saved
             for batch in self._crawl.batches():
+                if not batch:
+                    continue
+                self._publish_settlements(batch)
                 self._report_outage()
                 if self._fetches and history.is_due(now := self._clock()):
                     history.write(self._crawl.report(), now)
-                for settlement in batch:
-                    self._publish_settlement(settlement)
-                    yield settlement
+                yield from batch
         if self._indexes:
             self._sender.flush()
 
@@ -349,27 +353,34 @@ class CrawlSession:
     def _current_scope(self) -> Scope:
         return self._scope.current
 
-    def _publish_settlement(self, settlement: Settlement) -> None:
-        page = settlement.page
-        data: dict[str, str | int | float | bool | list[str]] = {"outcome": str(settlement.outcome)}
-        if page is not None:
-            data |= {"status": page.status, "kind": page.kind, "quads": page.quads, "title": page.title}
-            if page.reason:
-                data["reason"] = page.reason
-        self._publish("settled", settlement.visit.href, data)
-
     def notice(self, kind: EventKind, text: str) -> None:
         """Publish something that a person should see. In the crawl's own thread."""
         if kind == "notice" and len(self._notices) < _MOST_NOTICES:
             self._notices[text] = None
-        self._publish(kind, text, {})
+        self._publish([(kind, text, {})])
 
-    def _publish(self, kind: EventKind, subject: str, data: dict[str, str | int | float | bool | list[str]]) -> None:
+    def _publish_settlements(self, settlements: Sequence[Settlement]) -> None:
+        news: list[News] = []
+        for settlement in settlements:
+            page = settlement.page
+            data: EventData = {"outcome": str(settlement.outcome)}
+            if page is not None:
+                data |= {"status": page.status, "kind": page.kind, "quads": page.quads, "title": page.title}
+                if page.reason:
+                    data["reason"] = page.reason
+            news.append(("settled", settlement.visit.href, data))
+        self._publish(news)
+
+    def _publish(self, news: Sequence[News]) -> None:
+        now = unix_time()
         # Milliseconds, so that ids go on growing when the next crawl begins: listeners resume by them.
-        self._events = max(self._events + 1, int(unix_time() * 1000))
-        if self._stores.shards is not None:
-            data = {**data, "worker": self._stores.shards.owner.partition(":")[0]}  # all machines see it
-        self._stores.bus.publish(Event(self._events, kind, unix_time(), subject, data))
+        first = max(self._events + 1, int(now * 1000))
+        self._events = first + len(news) - 1
+        shards = self._stores.shards
+        mark: EventData = {"worker": shards.owner.partition(":")[0]} if shards is not None else {}  # for all machines
+        self._stores.bus.publish(
+            [Event(first + n, kind, now, subject, {**data, **mark}) for n, (kind, subject, data) in enumerate(news)]
+        )
 
 
 def page_ranker(

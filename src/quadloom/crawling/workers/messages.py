@@ -13,7 +13,10 @@ from quadloom.model.visit import Visit
 from quadloom.stores.protocols.archive import ArchiveRecord
 
 WORKER = "quadloom.crawling.workers.worker_main"  # the module that runs in a worker
-_MANY_LINKS = 1000
+MANY_LINKS = 1000
+"""With more links than these a worker sends them encoded. As objects they take 600 bytes each in the owner, encoded a
+quarter of that: answers with 50,000 links wait there while others are written. Few links, the usual case, are not worth
+it."""
 READY = "ready"  # the first message: imports are done, deadlines may count
 
 
@@ -38,7 +41,7 @@ class WorkerAnswer(msgspec.Struct, frozen=True, array_like=True, tag=True):
     """The answer to the task of this number. `record` is None if the page must not be archived.
 
     `notices`: what is wrong with the installation, such as a plug-in that cannot be loaded; with the first answer.
-    `links`: the discoveries of the page, encoded (`packed_links`); `result` has none then.
+    `links`: the discoveries of the page, encoded, if they are more than `MANY_LINKS`; `result` has none then.
     """
 
     number: int
@@ -56,12 +59,6 @@ class WorkerAnswer(msgspec.Struct, frozen=True, array_like=True, tag=True):
 def unpacked(result: PageResult, links: bytes) -> PageResult:
     """The result with the discoveries that were packed apart, if they were."""
     return msgspec.structs.replace(result, discoveries=wire.decode(links, tuple[Discovery, ...])) if links else result
-
-
-def packed_links(result: PageResult) -> bytes:
-    """Many discoveries, encoded. As objects they take 600 bytes each in the owner, encoded a quarter of that: answers
-    with 50,000 links wait there while others are written. Few links, the usual case, are not worth it: b""."""
-    return wire.encode(result.discoveries) if len(result.discoveries) > _MANY_LINKS else b""
 
 
 class ServicesWanted(msgspec.Struct, frozen=True, array_like=True, tag=True):

@@ -110,7 +110,7 @@ class WorkerPool:
         self._receivers: dict[int, Receiver] = {}  # by the number of the task
         self._blames: dict[int, list[str]] = {}  # number of a task → why its workers were replaced
         self._unsent: queue.SimpleQueue[WorkerTask] = queue.SimpleQueue()  # tasks to be sent (again)
-        self._asked = AskedPages(settings, self._returned, notice, failed)
+        self._asked: AskedPages | None = None  # since a page wanted answers of services
         self._generation = 0  # counts `forget_links`
         self._strategies: tuple[str, ...] | None = None  # others than those that the workers began with
         self._generation_sent: dict[str, int] = {}
@@ -122,11 +122,12 @@ class WorkerPool:
 
     def room(self) -> int:
         """How many pages can be submitted now without waiting."""
-        self._start()
-        if self._asked.is_full:
+        if self._thread is None:
+            self._start()
+        if self._asked is not None and self._asked.is_full:
             return 0
         with self._lock:
-            return sum(max(0, _DEPTH - len(worker.tasks)) for worker in self._workers)
+            return sum([max(0, _DEPTH - len(worker.tasks)) for worker in self._workers])
 
     def submit(
         self,
@@ -139,7 +140,8 @@ class WorkerPool:
     ) -> int:
         """Send a page to the worker with the shortest queue. Its `TransformResult` carries the number returned, and
         whoever takes it hands it to `receiver`, if there is one."""
-        self._start()
+        if self._thread is None:
+            self._start()
         task = WorkerTask(next(self._numbers), visit, page, archive, only_detect=only_detect)
         if receiver is not None:
             self._receivers[task.number] = receiver
@@ -168,22 +170,23 @@ class WorkerPool:
     def cpu_seconds(self) -> float:
         with self._lock:
             workers = sum(worker.child.cpu_seconds() for worker in self._workers)
-            return self._spent_cpu + workers + self._asked.cpu_seconds()
+            return self._spent_cpu + workers + (self._asked.cpu_seconds() if self._asked is not None else 0.0)
 
     def heartbeats(self) -> list[ProcessHeartbeat]:
         with self._lock:
             workers = [worker.child.heartbeat(worker.name, len(worker.tasks)) for worker in self._workers]
-            return workers + self._asked.heartbeats()
+            return workers + (self._asked.heartbeats() if self._asked is not None else [])
 
     def service_loads(self) -> tuple[InstanceLoad, ...]:
         """Every instance of every service; nothing until the first page was sent to one."""
-        return self._asked.loads
+        return self._asked.loads if self._asked is not None else ()
 
     def close(self) -> None:
         self._restarts.close()
         with self._lock:
             self._spent_cpu = self.cpu_seconds()
-            self._asked.close()
+            if self._asked is not None:
+                self._asked.close()
             for worker in self._workers:
                 worker.child.close()
             self._workers = []
@@ -191,9 +194,8 @@ class WorkerPool:
             self._thread.join(timeout=5)
 
     def _start(self) -> None:
-        if self._thread is None:
-            self._grow(self._size or 1)
-            self._thread = threads.start("watchdog", self._watch, self._failed)
+        self._grow(self._size or 1)
+        self._thread = threads.start("watchdog", self._watch, self._failed)
 
     def _grow(self, size: int) -> None:
         """Start workers until there are `size`."""
@@ -257,6 +259,8 @@ class WorkerPool:
             worker.head_time.begin(time.monotonic())
         if self._restarts.is_closed:
             return
+        if self._asked is None:
+            self._asked = AskedPages(self._settings, self._returned, self._notice, self._failed)
         self._asked.add(task, wanted.requests)
         self._done(PoolChanged())
 

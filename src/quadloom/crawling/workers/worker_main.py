@@ -12,12 +12,12 @@ import time
 import msgspec
 
 from quadloom.crawling.workers.messages import (
+    MANY_LINKS,
     READY,
     ServicesWanted,
     WorkerAnswer,
     WorkerMessage,
     WorkerTask,
-    packed_links,
 )
 from quadloom.documents.extract import chosen
 from quadloom.documents.pipeline import detected_page, process_page
@@ -111,8 +111,9 @@ def serve(channel: Channel) -> None:
         quads = result.quads.packed()
         if quads is not result.quads:
             result = msgspec.structs.replace(result, quads=quads)
-        links = packed_links(result)
-        if links:
+        links = b""
+        if len(result.discoveries) > MANY_LINKS:
+            links = wire.encode(result.discoveries)
             result = msgspec.structs.replace(result, discoveries=())
         answer = WorkerAnswer(task.number, result, record, time.process_time() - started, notices, links)
         channel.send(WorkerMessage(answer))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -41,8 +41,8 @@ class PostgresBus:
         self._sender = threading.Thread(target=self._send, name="bus", daemon=True)
         self._sender.start()
 
-    def publish(self, event: Event) -> None:
-        self._ring.append(event)
+    def publish(self, events: Sequence[Event]) -> None:
+        self._ring.extend(events)
         self._news.set()
 
     def follow(self, after: int = 0) -> Iterator[Event]:

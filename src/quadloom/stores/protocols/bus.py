@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from quadloom.model.event import Event
@@ -12,7 +12,7 @@ class Bus(Protocol):
     """Distributes events. Guarantees: `publish` never blocks and never fails; listeners see events in order; a listener
     that is too slow misses the oldest."""
 
-    def publish(self, event: Event) -> None: ...
+    def publish(self, events: Sequence[Event]) -> None: ...
 
     def follow(self, after: int = 0) -> Iterator[Event]:
         """Stored events with id > `after`, then new ones as they are published. Ends when the bus is closed."""

@@ -30,7 +30,7 @@ VisitStep = Literal[
 ]
 _PER_LINK = 600  # bytes of a discovery and its strings
 _UNPACKED = 4  # times as large as encoded
-_LATER_STEPS: frozenset[VisitStep] = frozenset(("detected", "later", "lost"))  # the frontier has settled these
+LATER_STEPS: frozenset[VisitStep] = frozenset(("detected", "later", "lost"))  # the frontier has settled these
 
 
 class FinishedVisit(msgspec.Struct, frozen=True):
@@ -51,7 +51,7 @@ class FinishedVisit(msgspec.Struct, frozen=True):
     @property
     def is_later(self) -> bool:
         """Whether the frontier settled the visit when the page was fetched."""
-        return self.step in _LATER_STEPS
+        return self.step in LATER_STEPS
 
     @property
     def weight(self) -> int:

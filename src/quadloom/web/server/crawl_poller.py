@@ -124,7 +124,7 @@ class CrawlPoller:
             if self._report is not None:
                 self._points.append(_point(self._report, self._clock()))
             for event in events:
-                self._bus.publish(event)
+                self._bus.publish([event])
                 self._last = event.id
 
     def _read_cluster(self) -> list[Event]:

@@ -83,9 +83,9 @@ def test_a_visit_is_in_flight_from_its_lease_to_its_release() -> None:
 
 def test_a_page_is_unindexed_until_each_of_its_jobs_is_acknowledged() -> None:
     pages = UnindexedPages()
-    pages.add(1, "one.example")
-    pages.add(1, "one.example")
-    pages.add(2, "two.example")
+    pages.add([(1, "one.example")])
+    pages.add([(1, "one.example")])
+    pages.add([(2, "two.example")])
     assert len(pages) == 3 and pages.shards() == {shard_of("one.example"), shard_of("two.example")}
     pages.acknowledge([IndexedPage(1, b"", b""), IndexedPage(2, b"", b""), IndexedPage(3, b"", b"")])
     assert len(pages) == 1 and 1 in pages and 2 not in pages and pages.shards() == {shard_of("one.example")}

@@ -7,6 +7,7 @@ significant digits, more than their precision.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from quadloom.documents.descriptions import PAGES, page_description
 from quadloom.documents.syntaxes.terms import XSD, iri
@@ -53,6 +54,7 @@ def _schedule_statements(row: PageRow) -> bytes:
     return "".join(f"{subject} <urn:quadloom:{part} <{PAGES}> .\n" for part in parts).encode()
 
 
+@lru_cache(maxsize=4096)
 def _digits(number: float) -> str:
     """Format with 3 significant digits as the quad store does, so that equal values compare equal as text."""
     if not number > 0.0:

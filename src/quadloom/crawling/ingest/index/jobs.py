@@ -38,15 +38,15 @@ class IndexJobs:
             if (job := self._job(item, settlement, batch.known.get(item.visit.fingerprint))) is not None
         ]
         self.put(jobs)
-        self.describe([row for settlement in batch.settlements if (row := _outdated(settlement, batch.known))])
+        outdated = [_outdated(one, batch.known) for one in batch.settlements if one.outcome is Outcome.UNCHANGED]
+        self.describe([row for row in outdated if row is not None])
         if self._settings.visits and self._indexer is not None:
             rows = [item.page for item in batch.settlements if item.page is not None]
             self._indexer.describe([(row.href, self.visit_description(row)) for row in rows], VISITS)
 
     def put(self, jobs: Sequence[IndexJob]) -> None:
         if jobs and self._indexer is not None:
-            for job in jobs:
-                self._unindexed.add(job.fingerprint, job.host)
+            self._unindexed.add([(job.fingerprint, job.host) for job in jobs])
             self._indexer.put(jobs)
 
     def reprocessed(self, at: float) -> None:
@@ -81,7 +81,7 @@ class IndexJobs:
         row, result = settlement.page, item.result
         if row is None or result is None:
             return self._removal(settlement, old)
-        overtaken = row.fingerprint in self._unindexed
+        overtaken = old is not None and row.fingerprint in self._unindexed
         quads = overtaken or row.quads_digest != row.indexed_quads
         text = overtaken or row.text_digest != row.indexed_text
         if not quads and not text:
@@ -97,15 +97,15 @@ class IndexJobs:
             description=self.description(row, item.response.status) if row.quads_digest or row.text_digest else b"",
             links=result.link_quads,
             depth=row.depth,
-            stored_lines=b"" if overtaken else self._stored_lines(old, result.quads.graph),
+            stored_lines=b"" if overtaken or old is None else self._stored_lines(old, result.quads.graph),
             host=row.host,
             kind=row.kind,
         )
 
-    def _stored_lines(self, old: PageRow | None, graph: str) -> bytes:
+    def _stored_lines(self, old: PageRow, graph: str) -> bytes:
         """Fingerprints of the lines that the stored graph holds, or b"" if we cannot be certain: the last version was
         not indexed yet, had another name, or came from a replay or rebuild, whose transform may have been another."""
-        if old is None or not old.quads_digest or old.quads_digest != old.indexed_quads:
+        if not old.quads_digest or old.quads_digest != old.indexed_quads:
             return b""
         return old.lines if old.final_url == graph and old.fetched_at > self._reprocessed_at else b""
 
@@ -127,7 +127,7 @@ def _outdated(settlement: Settlement, known: Mapping[int, PageRow]) -> PageRow |
     """The row of an unchanged page whose description differs from what the graph of pages says. The time of its next
     visit alone is no reason: that moves with every visit."""
     row = settlement.page
-    if row is None or settlement.outcome is not Outcome.UNCHANGED:
+    if row is None:
         return None
     old = known.get(row.fingerprint)
     if old is None:

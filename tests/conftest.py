@@ -45,9 +45,9 @@ def pytest_configure(config: pytest.Config) -> None:
         of_controller = getattr(config, "workerinput", {}).get("seed")
         config.option.seed = of_controller or SystemRandom().randrange(1, SEEDS)
     if config.option.elements is not None:
-        from quadloom.documents.syntaxes.html.elements import use
+        from quadloom.documents.syntaxes.html.elements import using
 
-        use(config.option.elements)
+        using(config.option.elements).__enter__()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -14,7 +14,7 @@ from quadloom.documents.syntaxes.html.text import folded_lines_in_python
 from quadloom.documents.transform import transform
 from thoroughness import examples
 
-pytestmark = pytest.mark.skipif("native" not in seam._twins, reason=seam.native_state())
+pytestmark = pytest.mark.skipif("native" not in seam.implementations, reason=seam.native_state())
 
 PARTS = st.sampled_from(
     [
@@ -69,19 +69,15 @@ def test_both_twins_fold_lines_alike(texts: list[str]) -> None:
 @given(MARKUP)
 def test_elements(page: str) -> None:
     source = page.encode()
-    native = said(seam._twins["native"](LexborHTMLParser(source)))
-    assert native == said(seam._twins["python"](LexborHTMLParser(source)))
+    native = said(seam.implementations["native"](LexborHTMLParser(source)))
+    assert native == said(seam.implementations["python"](LexborHTMLParser(source)))
 
 
 @settings(max_examples=examples(60, 3000))
 @given(MARKUP)
 def test_transform(page: str) -> None:
     results = []
-    before = seam._read
-    try:
-        for twin in seam._twins:
-            seam.use(twin)
+    for name in seam.implementations:
+        with seam.using(name):
             results.append(transform(page.encode(), url="https://a.example/b", content_type="text/html"))
-    finally:
-        seam._read = before
     assert results[0] == results[1]

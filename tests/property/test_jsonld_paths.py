@@ -155,7 +155,7 @@ def test_both_ways_agree_on_odd_documents(document: Json) -> None:
 
 
 def compare(document: Json) -> None:
-    walk = FastWalk(ContextProcessor(LOADER.load), CACHE, Sink().blank, PAGE)
+    walk = FastWalk(lambda: ContextProcessor(LOADER.load), CACHE, Sink().blank, PAGE)
     try:
         walk.document(document)
     except NotSimple:

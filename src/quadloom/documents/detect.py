@@ -95,7 +95,8 @@ def detect_body(body: bytes, *, url: str, content_type: str | None) -> Detected:
     if kind is None:
         kind = detection.label or "binary"
         detection.reasons.append(f"the content gives no sign of its own: taken as {kind}")
-    detection.contradict(kind)
+    if kind != detection.label:
+        detection.contradict(kind)
     charset = detection.charset
     textual = kind not in _BYTES
     document = Document(
@@ -166,7 +167,9 @@ class _Detection:
             return found[0]
         xml = self.label in XML_KINDS or (self.label != "html" and sniffing.looks_xml(self.body))
         self.charset = charset_of(self.body, self.content_type, xml=xml)
-        self._report_charset()
+        self.reasons.append(f"charset {self.charset.name} by {self.charset.source}")
+        if self.charset.declared or self.charset.damaged:
+            self._report_charset()
         if not self.charset.name.startswith("utf-16") and sniffing.looks_binary(self.body):
             if self.label == "html" or sniffing.looks_html(self.body):
                 return "html"  # a stray control character does not make a page a binary
@@ -240,7 +243,7 @@ class _Detection:
 
     def contradict(self, kind: Kind) -> None:
         label = self.label
-        if label is None or kind == label or kind in _REFINES.get(label, ()) or {kind, label} == {"html", "xhtml"}:
+        if label is None or kind in _REFINES.get(label, ()) or {kind, label} == {"html", "xhtml"}:
             return
         self._find(
             "wrong-content-type" if self.media_type not in _NO_LABEL else "wrong-extension",
@@ -256,10 +259,9 @@ class _Detection:
 
     def _report_charset(self) -> None:
         charset = self.charset
-        self.reasons.append(f"charset {charset.name} by {charset.source}")
         if charset.declared:
             self._find("wrong-charset", f"declared {charset.declared} but is UTF-8", "declare charset=utf-8")
-        elif charset.damaged:
+        else:
             self._find("bad-bytes", f"has bytes that are not {charset.name}", "send the encoding that is declared")
 
     def _find(self, code: str, message: str, advice: str, line: int = 0, column: int = 0) -> None:

@@ -36,7 +36,7 @@ def consistency_problems(context: Context, items: Items, marked: Sequence[tuple[
     """`marked`: items that have one of `MARKED`, with its name."""
     found: list[Problem] = []
     for item, name in marked:
-        if item.shape:
+        if item.kind.shape:
             found += _rating(item) if name == "ratingValue" else _order(item, name)
     mains = [item for item in items.by_subject.values() if item.kind.type in _MAIN and item.kind.shape]
     mains = [item for item in mains if items.stands_alone(item)]
@@ -45,7 +45,8 @@ def consistency_problems(context: Context, items: Items, marked: Sequence[tuple[
             found += _contradictions(mains, items)
         if len(mains) == 1 or len({item.syntax for item in mains}) == len(mains):
             found += _invisible(context, mains[0], items)
-            found += _address(context, mains[0])
+            if context.facts.canonical:
+                found += _address(context, mains[0])
     return found
 
 
@@ -129,9 +130,9 @@ def _contradictions(mains: list[Item], items: Items) -> list[Problem]:
     found = []
     for number, item in enumerate(mains):
         for other in mains[number + 1 :]:
-            if other.syntax == item.syntax or other.type != item.type:
+            if other.syntax == item.syntax or other.kind.type != item.kind.type:
                 continue
-            if sum(one.syntax == item.syntax and one.type == item.type for one in mains) > 1:
+            if sum(one.syntax == item.syntax and one.kind.type == item.kind.type for one in mains) > 1:
                 continue
             for name in _SINGLE:
                 mine, theirs = _single(item, name, items), _single(other, name, items)
@@ -219,7 +220,7 @@ def _address(context: Context, item: Item) -> list[Problem]:
     """`url` of the main item that is neither the page nor its canonical address, though on the same host."""
     canonical = context.facts.canonical
     values = [value for value in item.values("url") if value[0] == "<"]
-    if not canonical or len(values) != 1:
+    if len(values) != 1:
         return []
     stated = values[0][1:-1]
     own = {_address_key(canonical), _address_key(context.url)}
@@ -229,7 +230,7 @@ def _address(context: Context, item: Item) -> list[Problem]:
         Problem(
             "canonical-mismatch",
             "warning",
-            f"url of the {item.type} is not the page's canonical address",
+            f"url of the {item.kind.type} is not the page's canonical address",
             item,
             "value",
             _predicate(item, "url"),

@@ -13,7 +13,8 @@ from quadloom.documents.syntaxes.jsonld.source_positions import JsonldPlaces, Me
 from quadloom.documents.syntaxes.registry import Context
 from quadloom.model.finding import Finding
 
-_CODE = "jsonld-term"
+DROPPED = "jsonld-term"
+"""The code of the finding by which JSON-LD counts them."""
 _TEMPLATE = re.compile(r"\{[^{}\s]+\}")
 _MOST = 50  # of one page
 _SCHEMA = "https://schema.org/"
@@ -22,15 +23,15 @@ _SCHEMA = "https://schema.org/"
 def name_dropped_addresses(context: Context, blanks: Mapping[str, int]) -> list[Finding]:
     """Findings for each address that made JSON-LD leave out a statement, with its property and line.
 
-    They take the place of the extractor's own finding, which only counts. Pages without such a finding cost nothing.
+    They take the place of the extractor's own finding, which only counts.
     """
-    vague = [one for one in context.findings if one.code == _CODE]
-    if not vague or "jsonld" not in blanks:
+    vague = [one for one in context.findings if one.code == DROPPED]
+    if "jsonld" not in blanks:
         return []
     places = JsonldPlaces(context, blanks["jsonld"])
     found = [_finding(context, one) for one in places.texts(_Dropped(context.base).is_dropped, _MOST)]
     if len(found) >= sum(int(re.sub(r"\D.*", "", one.message) or 0) for one in vague):
-        context.findings = [one for one in context.findings if one.code != _CODE]
+        context.findings = [one for one in context.findings if one.code != DROPPED]
     return found
 
 
@@ -55,7 +56,7 @@ def _finding(context: Context, one: MemberText) -> Finding:
     path = f"{name or 'item'} › {one.key}"
     if _TEMPLATE.search(one.text):
         return Finding(
-            _CODE,
+            DROPPED,
             f"{one.key} is a URL template, not an address: its statement is left out",
             "info",
             "transform",

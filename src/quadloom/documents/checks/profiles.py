@@ -59,6 +59,7 @@ class _Gap(NamedTuple):
     recommended: _Missing | None
     paths: tuple[str, ...]
     only_recommends: bool  # nothing is required that could be missing, and no feature depends on it
+    is_template: bool  # of what an action will take or give, and so not complete
 
     @property
     def says_anything(self) -> bool:
@@ -117,7 +118,7 @@ class Profile:
         found: list[Problem] = []
         features: dict[str, bool] = {}
         remarked: set[int] = set()
-        spoilt = self._spoilt(items, others, schema)
+        spoilt = self._spoilt(items, others, schema) if others else {}
         for item in items.by_subject.values():
             kind = item.kind
             if not kind.shape or not item.stated:  # without statements: a reference to what another page describes
@@ -141,7 +142,9 @@ class Profile:
                 elif rule.within and not _is_within(rule, items.holder(item), schema):
                     continue
                 missing = gap.required
-                if missing and self._is_wanted_later(item, items, schema):
+                if missing and (
+                    gap.is_template or (item.subject in items.holders and self._is_in_action(item, items, schema))
+                ):
                     continue
                 if gap.paths:
                     missing += tuple(
@@ -164,9 +167,9 @@ class Profile:
             if problem.severity != "error" or problem.target != "value":
                 continue
             item, name = problem.item, local(problem.predicate)
-            while any(name in rule.needs for rule in self._rules_of(item.shape or (), schema)):
+            while any(name in rule.needs for rule in self._rules_of(item.kind.shape or (), schema)):
                 names = spoilt.setdefault(item.subject, set())
-                held = items.held_by(item)
+                held = items.holders.get(item.subject)
                 if name in names or held is None:
                     names.add(name)
                     break
@@ -174,10 +177,7 @@ class Profile:
                 item, name = held[0], local(held[1])
         return spoilt
 
-    def _is_wanted_later(self, item: Item, items: Items, schema: Vocabulary) -> bool:
-        """Whether an item describes what an action will give or take, and so is not complete."""
-        if any(name.endswith(("-input", "-output")) for name in item.names):
-            return True
+    def _is_in_action(self, item: Item, items: Items, schema: Vocabulary) -> bool:
         if self._actions is None:
             self._actions = frozenset(name for name in schema.types if "Action" in schema.ancestors(name))
         return items.is_within(item, self._actions)
@@ -224,6 +224,7 @@ def _gap(rule: ProfileRule, item: Item) -> _Gap:
         _missing(item, rule, recommended, "recommended") if recommended else None,
         paths,
         not (required or paths or rule.feature),
+        any(name.endswith(("-input", "-output")) for name in has),
     )
 
 
@@ -232,7 +233,7 @@ def _missing(item: Item, rule: ProfileRule, name: str, wish: str) -> _Missing:
     return _Missing(
         f"schema-missing-{wish}",
         "error" if wish == "required" else "info",
-        f"{item.type} has no {name}, {'which is' if ',' not in name else 'which are'} {wish}{purpose}",
+        f"{item.kind.type} has no {name}, {'which is' if ',' not in name else 'which are'} {wish}{purpose}",
         f"<http://schema.org/{name.split(' ')[0]}>" if wish == "required" else "",
         name,
         f"add {name}",
@@ -247,7 +248,11 @@ def _is_spoilt(rule: ProfileRule, item: Item, spoilt: dict[str, set[str]]) -> bo
 
 
 def _is_within(rule: ProfileRule, holder: Item | None, schema: Vocabulary) -> bool:
-    return holder is not None and bool(holder.shape) and schema.fits(holder.shape or (), frozenset((rule.within,)))
+    return (
+        holder is not None
+        and bool(holder.kind.shape)
+        and schema.fits(holder.kind.shape or (), frozenset((rule.within,)))
+    )
 
 
 def _reaches(item: Item, path: str, items: Items) -> bool:

@@ -7,6 +7,7 @@ needs a look at its value, costs more.
 from __future__ import annotations
 
 import re
+from functools import cached_property
 
 from quadloom.documents.checks.items import Item, Items, Problem, Stated, full_shape, local, text_of
 from quadloom.documents.checks.value_checks import SCHEMES, ValueCheck
@@ -59,12 +60,18 @@ class _Check:
         self.problems: list[Problem] = []
         self.marked: list[tuple[Item, str]] = []
         self._add = self.problems.append
-        self._values = ValueCheck(items, tables, base, self._add, all_remarks=all_remarks)
+        self._items = items
+        self._all_remarks = all_remarks
         self._tables = tables
+        self._base = base
         self._schema = tables.schema
         self._fragment = f"<{base.partition('#')[0]}#"
         self._folder = f"<{base.rpartition('/')[0]}/"
         self._schemes: dict[str, dict[str, Item]] = {}
+
+    @cached_property
+    def _values(self) -> ValueCheck:
+        return ValueCheck(self._items, self._tables, self._base, self._add, all_remarks=self._all_remarks)
 
     def item(self, item: Item) -> None:
         kind = item.kind
@@ -201,7 +208,7 @@ class _Check:
             return None
         if not table.properties or (table is self._schema and name in ("type", "id", "context")):
             return None
-        near = table.nearest_properties(name, item.shape or ())
+        near = table.nearest_properties(name, item.kind.shape or ())
         self._add(
             Problem(
                 f"{table.code}-unknown-property",
@@ -215,7 +222,7 @@ class _Check:
                 expected=" or ".join(near),
                 advice=f"write {' or '.join(near)}"
                 if near
-                else f"choose a property of {item.type or 'the vocabulary'}",
+                else f"choose a property of {item.kind.type or 'the vocabulary'}",
                 syntax=stated.syntax,
             )
         )

@@ -118,6 +118,8 @@ class BaseIri:
 
 def resolve(base: str, reference: str) -> str:
     """The target of `reference` seen from `base` (RFC 3986, 5.2.2, strict)."""
+    if reference[:1] == "#":
+        return base.partition("#")[0] + reference
     if len(reference) > _MEMORABLE:
         return _resolve.__wrapped__(base, reference)
     return _resolve(base, reference)
@@ -138,6 +140,16 @@ def is_absolute(iri: str) -> bool:
 def has_iri_form(value: str) -> bool:
     """Whether `value` starts with a scheme and has no white space: the test that JSON-LD's expansion uses."""
     return _ABSOLUTE.match(value) is not None
+
+
+def well_formed_term(iri: str) -> str | None:
+    """`<iri>` if it is well-formed. Predicates, types and identifiers recur, hence the cache."""
+    return _well_formed_term(iri) if len(iri) <= _MEMORABLE else _well_formed_term.__wrapped__(iri)
+
+
+@lru_cache(maxsize=4096)
+def _well_formed_term(iri: str) -> str | None:
+    return f"<{iri}>" if is_well_formed(iri) else None
 
 
 def is_well_formed(value: str) -> bool:

@@ -31,7 +31,7 @@ class TracingSink(Sink):
 
     def __init__(self, blanks: int) -> None:
         super().__init__()
-        self.skip_blanks(blanks)
+        self.blanks = blanks
         self.at = -1
         self.made_by: dict[tuple[str, str, str], int] = {}
 

@@ -71,15 +71,18 @@ class ElementNodes:
         return numbers
 
     def having(self, names: tuple[str, ...], /) -> list[int]:
-        names = tuple([name for name in names if self._may_have(_attribute(name))])
-        if not names:
+        selectors = [f"[{name}]" for name in self.carried(names)]
+        if not selectors:
             return []
-        nodes = self.tree.css(",".join([f"[{name}]" for name in names]))
+        nodes = self.tree.css(",".join(selectors))
         if self._may_have(_FOREIGN):  # there `[href]` also selects `xlink:href`
             nodes = [node for node in nodes if not node.attributes.keys().isdisjoint(names)]
         found = {node.mem_id for node in nodes}  # a node comes once for each selector that it matches
         numbers = self._by_address() if found else {}
         return sorted([numbers[address] for address in found])
+
+    def carried(self, names: tuple[str, ...], /) -> list[str]:
+        return [name for name in names if self._may_have(_attribute(name))]
 
     def tag(self, number: int, /) -> str:
         return self._nodes[number].tag or ""
@@ -166,7 +169,7 @@ class ElementNodes:
             _asked[pattern] = None
             self._signs = None
         if self._signs is None:
-            self._signs = signs_in(self.tree.raw_html, tuple(_asked))
+            self._signs = frozenset(signs_in(self.tree.raw_html, tuple(_asked)))
         return pattern in self._signs or pattern not in _asked
 
     def _by_address(self) -> dict[int, int]:
@@ -245,7 +248,7 @@ _MOST_ASKED = 64
 
 @lru_cache(maxsize=256)
 def _attribute(name: str) -> bytes:
-    return rb"""(?i)[\s"'/]%b[\s=/>]""" % name.encode()
+    return rb"""(?i)[\s"'/]%b""" % name.encode() + (rb"" if name[-1] == ":" else rb"[\s=/>]")
 
 
 @lru_cache(maxsize=8)

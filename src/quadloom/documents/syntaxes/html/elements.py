@@ -10,7 +10,8 @@ twins say the same about a small page."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Literal, Protocol
 
 import selectolax.lexbor
@@ -19,7 +20,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from quadloom.documents.syntaxes.html.element_nodes import COMMON_TAGS, ElementNodes
 
 Values = tuple[str | None, ...]
-Twin = Literal["native", "python"]
+Implementation = Literal["native", "python"]
 
 BELOW, BESIDE, LEFT_OUT = 1, 2, 3
 
@@ -70,6 +71,10 @@ class Elements(Protocol):
     def having(self, names: tuple[str, ...], /) -> list[int]:
         """Those that have any of these attributes, with or without a value."""
 
+    def carried(self, names: tuple[str, ...], /) -> list[str]:
+        """Which of these attributes occur; perhaps more of them. A name that ends with a colon stands for all names
+        that begin so."""
+
     def tag(self, number: int, /) -> str:
         """The name, in lower case for HTML."""
 
@@ -103,20 +108,21 @@ class Elements(Protocol):
         """A view of the text below `root`, with nothing left out."""
 
 
-def elements_of(tree: LexborHTMLParser) -> Elements:
-    """The elements of a tree, by the quicker twin that this machine has."""
-    return _read(tree)
-
-
 def native_state() -> str:
     """Whether this machine has the twin in C, else why not, for `quadloom check`."""
     return _state
 
 
-def use(twin: Twin) -> None:
-    """Choose the twin for this process: tests run with both. Raises LookupError if this machine does not have it."""
-    global _read
-    _read = _twins[twin]
+@contextmanager
+def using(implementation: Implementation) -> Iterator[None]:
+    """Read with this implementation meanwhile: tests run with both. Raises LookupError if this machine lacks it."""
+    global elements_of
+    before = elements_of
+    elements_of = implementations[implementation]
+    try:
+        yield
+    finally:
+        elements_of = before
 
 
 _SELECTABLE = re.compile(r"[a-z][a-z0-9-]*\Z")
@@ -155,15 +161,10 @@ def _load_native() -> tuple[Callable[[LexborHTMLParser], Elements] | None, str]:
         )
     except ImportError as error:
         return None, f"not in use: {error}"
-
-    def read(tree: LexborHTMLParser) -> Elements:
-        root = tree.root
-        return native.read(tree, root.mem_id) if root is not None else ElementNodes(tree)
-
     tree = LexborHTMLParser(_SAMPLE)
-    if _description(read(tree)) != _description(ElementNodes(tree)):
+    if _description(native.read(tree)) != _description(ElementNodes(tree)):
         return None, "not in use: it reads the trees of this parser in another way"
-    return read, "in use"
+    return native.read, "in use"
 
 
 def _description(elements: Elements) -> list[object]:
@@ -184,7 +185,8 @@ def _description(elements: Elements) -> list[object]:
 
 
 _native, _state = _load_native()
-_twins: dict[Twin, Callable[[LexborHTMLParser], Elements]] = {"python": ElementNodes}
+implementations: dict[Implementation, Callable[[LexborHTMLParser], Elements]] = {"python": ElementNodes}
 if _native is not None:
-    _twins["native"] = _native
-_read = _twins.get("native", ElementNodes)
+    implementations["native"] = _native
+elements_of = implementations.get("native", ElementNodes)
+"""Returns the elements of a tree, by the quicker implementation that this machine has. Call it by its module's name."""

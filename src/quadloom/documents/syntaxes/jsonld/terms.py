@@ -7,6 +7,7 @@ microseconds, defining every term again tens of milliseconds).
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from quadloom.documents.syntaxes import iri as jsonld_iri
@@ -48,6 +49,14 @@ KEYWORDS = frozenset(
         "@vocab",
     ]
 )
+_KNOWN = "|".join(sorted(keyword[1:] for keyword in KEYWORDS))
+_UNKNOWN_KEY = rf'"(@(?!(?:{_KNOWN})")[A-Za-z]+)"\s*:'
+UNKNOWN_KEY = re.compile(_UNKNOWN_KEY.encode())
+"""A key that has the form of a keyword and is none, so that it is ignored."""
+HAS_UNKNOWN_KEY = re.compile(_UNKNOWN_KEY).search
+"""The same in text; it may find more."""
+UNKNOWN_KEYWORD = "jsonld:unknown-keyword"
+"""The sign of a page with such a key (`Context.signs`)."""
 
 
 class Unset:
@@ -124,6 +133,14 @@ class ActiveContext:
         twin.language, twin.direction, twin.previous = self.language, self.direction, self.previous
         twin.terms, twin.protects, twin.plans = self.terms.copy(), self.protects, {}
         return twin
+
+    def rebased(self, base: str) -> ActiveContext:
+        """The same terms seen from another page: only relative identifiers depend on the base."""
+        other = ActiveContext(base)
+        other.vocab, other.language, other.direction = self.vocab, self.language, self.direction
+        other.previous, other.protects = self.previous, self.protects
+        other.terms, other.plans = self.terms, self.plans
+        return other
 
     def is_initial(self) -> bool:
         """Nothing defined yet, so that the result of a remote context depends on that context alone."""

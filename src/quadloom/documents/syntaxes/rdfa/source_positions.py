@@ -103,7 +103,7 @@ class _TracedPage:
     def __init__(self, context: Context, blanks: int) -> None:
         elements = context.all_elements
         sink = Sink()
-        sink.skip_blanks(blanks)
+        sink.blanks = blanks
         document = BaseIri.of_attribute(context.url)
         base = document if context.base == context.url else BaseIri.of_attribute(context.base)
         host = HOSTS["html5"]

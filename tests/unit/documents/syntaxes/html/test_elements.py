@@ -14,7 +14,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from quadloom.documents.syntaxes.html import elements as seam
 from quadloom.documents.syntaxes.html.element_nodes import COMMENT, COMMON_TAGS
-from quadloom.documents.syntaxes.html.elements import BELOW, BESIDE, LEFT_OUT, Elements, Twin
+from quadloom.documents.syntaxes.html.elements import BELOW, BESIDE, LEFT_OUT, Elements, Implementation
 from quadloom.documents.transform import transform
 from quadloom_lab.realweb.web import RealWeb
 from unit import ROOT
@@ -26,14 +26,11 @@ PAGE = """<!doctype html><html lang=en><head><title>A title</title><meta name=a 
 
 
 @pytest.fixture(params=["python", "native"])
-def twin(request: pytest.FixtureRequest) -> Iterator[Twin]:
-    before = seam._read
-    try:
-        seam.use(request.param)
-    except LookupError:
+def implementation(request: pytest.FixtureRequest) -> Iterator[Implementation]:
+    if request.param not in seam.implementations:
         pytest.skip(seam.native_state())
-    yield request.param
-    seam._read = before
+    with seam.using(request.param):
+        yield request.param
 
 
 def read(page: str) -> Elements:
@@ -55,7 +52,7 @@ def test_names_and_comments_have_the_numbers_we_believe() -> None:
     assert [node.tag_id for node in root.traverse() if node.is_comment_node] == [COMMENT]
 
 
-def test_selection(twin: Twin) -> None:
+def test_selection(implementation: Implementation) -> None:
     page = read(PAGE)
     names = [page.tag(number) for number in range(len(page))]
     assert names[:7] == ["html", "head", "title", "meta", "body", "nav", "a"]
@@ -74,12 +71,12 @@ def test_selection(twin: Twin) -> None:
     assert page.texts([8, 6, 3], 5) == ["One  ", "x", ""]
 
 
-def test_words_may_be_written_with_character_references(twin: Twin) -> None:
+def test_words_may_be_written_with_character_references(implementation: Implementation) -> None:
     assert read("<p class='a h&#45;card'>").words("class", ("h-card",)) == ["h-card"]
     assert read("<p CLASS=x>h-card <i id='h-card'>").words("class", ("h-event", "x")) == ["x"]
 
 
-def test_what_is_left_out_is_cut_off(twin: Twin) -> None:
+def test_what_is_left_out_is_cut_off(implementation: Implementation) -> None:
     page = read("<body><nav><h1>n</h1></nav><main>a<div>b<p>c<i>d</i></p></div>e</main><p>f")
     main, div, nav = page.named("main")[0], page.named("div")[0], page.named("nav")[0]
     view = page.view(main)
@@ -120,21 +117,21 @@ def test_what_is_left_out_is_cut_off(twin: Twin) -> None:
         ),
     ],
 )
-def test_blocks(twin: Twin, markup: str, text: str) -> None:
+def test_blocks(implementation: Implementation, markup: str, text: str) -> None:
     page = read(f"<body>{markup}")
     view = page.view(page.named("body")[0])
     view.leave_out(page.named("nav") + page.having(("role",)))
     assert view.blocks(("b", "i")) == text
 
 
-def test_white_space_is_what_python_splits_at(twin: Twin) -> None:
+def test_white_space_is_what_python_splits_at(implementation: Implementation) -> None:
     signs = [chr(code) for code in range(1, 0x11000) if not 0xD800 <= code < 0xE000 and chr(code) not in "<&\r"]
     page = read("<body>" + "".join(f"<p>a{sign}b{sign}</p>" for sign in signs))
     expected = [" ".join(f"a{sign}b{sign}".replace("\u200b", " ").split()) for sign in signs]
     assert page.view(0).blocks(()).split("\n") == expected
 
 
-def test_a_wrong_number_is_refused(twin: Twin) -> None:
+def test_a_wrong_number_is_refused(implementation: Implementation) -> None:
     page = read(PAGE)
     view = page.view(0)
     for question in (page.tag, page.text, page.attributes, page.view, view.place, view.size):
@@ -147,14 +144,10 @@ def test_both_twins_read_the_corpora_alike() -> None:
     pages = [(f"https://site.example/{path.name}", path.read_bytes()) for path in files]
     pages += [(page.url, page.body) for page in RealWeb(60, hosts=2, seed=3).pages() if page.kind == "html"]
     assert len(pages) > 80
-    before = seam._read
     results = []
-    try:
-        for twin in seam._twins:
-            seam.use(twin)
+    for name in seam.implementations:
+        with seam.using(name):
             results.append([transform(body, url=url, content_type="text/html") for url, body in pages])
-    finally:
-        seam._read = before
     if len(results) < 2:
         pytest.skip(seam.native_state())
     for (url, _), one, other in zip(pages, *results, strict=True):

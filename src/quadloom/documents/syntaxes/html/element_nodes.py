@@ -236,8 +236,12 @@ class NodeView:
                     nodes[number].unwrap(True)  # and delete it if it is empty, since it would keep two texts apart
         for node in elements._comments:
             node.decompose(False)
-        self._root.merge_text_nodes()
-        return "\n".join(folded_parts(self._root.text(separator=BORDER, skip_empty=True)))
+        root = self._root
+        if self._number > 0 and root.parent is None:  # cut off with what held it: texts are merged below a parent only
+            nodes[0].insert_child(root)
+            root = nodes[0].last_child or root  # a copy
+        root.merge_text_nodes()
+        return "\n".join(folded_parts(root.text(separator=BORDER, skip_empty=True)))
 
 
 _FOREIGN = rb"(?i)<(?:svg|math)[\s/>]"

@@ -124,6 +124,20 @@ def test_blocks(implementation: Implementation, markup: str, text: str) -> None:
     assert view.blocks(("b", "i")) == text
 
 
+def test_blocks_of_a_root_within_what_is_left_out(implementation: Implementation) -> None:
+    page = read("<nav>x <main>a <b>b <i>c</i></b> d<p>e")
+    view = page.view(page.named("main")[0])
+    view.leave_out(page.named("nav"))
+    assert view.blocks(("b", "i")) == "a b c d\ne"
+
+
+def test_attributes_that_a_page_carries(implementation: Implementation) -> None:
+    page = read("<html xmlns:og=x><p ITEMPROP=a class=vocab>itemscope=1 rev")
+    assert page.carried(("itemscope", "itemprop", "item", "xmlns:", "xml:", "rev", "class")) == [
+        "itemprop", "xmlns:", "class"
+    ]  # fmt: skip
+
+
 def test_white_space_is_what_python_splits_at(implementation: Implementation) -> None:
     signs = [chr(code) for code in range(1, 0x11000) if not 0xD800 <= code < 0xE000 and chr(code) not in "<&\r"]
     page = read("<body>" + "".join(f"<p>a{sign}b{sign}</p>" for sign in signs))

@@ -39,7 +39,7 @@ PyObject *elements_named(PyObject *object, PyObject *name) {
     }
     if (known != NULL) {
         size_t tag = PyLong_AsSize_t(known);
-        int is_there = tag >= KNOWN_TAGS || page->has_tag[tag]; /* of most names that are asked for there is none */
+        int is_there = tag >= TAG_FLAGS || page->has_tag[tag]; /* of most names that are asked for there is none */
         for (int32_t at = 0; is_there && at < page->element_count; at++) {
             if (page->elements[at].tag == tag && append_number(found, at) < 0) {
                 Py_DECREF(found);

@@ -1,12 +1,12 @@
-"""Any markup, however broken, looks the same to both twins of `quadloom.documents.syntaxes.html.elements`."""
+"""Any markup, however broken, looks the same to both implementations of `quadloom.documents.syntaxes.html.elements`."""
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
+from native_parts import native_part
 from quadloom.documents.syntaxes.html import elements as seam
 from quadloom.documents.syntaxes.html import text as text_rules
 from quadloom.documents.syntaxes.html.elements import Elements
@@ -14,7 +14,7 @@ from quadloom.documents.syntaxes.html.text import folded_lines_in_python
 from quadloom.documents.transform import transform
 from thoroughness import examples
 
-pytestmark = pytest.mark.skipif("native" not in seam.implementations, reason=seam.native_state())
+native_part("elements")
 
 PARTS = st.sampled_from(
     [
@@ -60,7 +60,7 @@ def said(elements: Elements) -> list[object]:
 
 
 @given(st.lists(st.one_of(MARKUP, st.text(alphabet=" \t\n\x1f\x85\xa0\u200b\u2003\u3000\0ab\xe9\U0001f600"))))
-def test_both_twins_fold_lines_alike(texts: list[str]) -> None:
+def test_both_implementations_fold_lines_alike(texts: list[str]) -> None:
     assert vars(text_rules)["_folded_lines"] is not folded_lines_in_python
     assert vars(text_rules)["_folded_lines"](texts) == folded_lines_in_python(texts)
 

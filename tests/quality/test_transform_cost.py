@@ -1,6 +1,6 @@
 """What a page costs must not grow unnoticed: two gates of 15 % on real-like pages, one by counting, one by CPU time.
 
-Each has two figures, one for each twin of `quadloom.documents.syntaxes.html.elements`.
+Each has two figures, one for each implementation of `quadloom.documents.syntaxes.html.elements`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from types import FrameType
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
+from native_parts import native_part
 from quadloom.documents.syntaxes.html import elements as seam
 from quadloom.documents.syntaxes.html import text
 from quadloom.documents.syntaxes.html.elements import Implementation
@@ -35,9 +36,9 @@ def pages() -> list[RealPage]:
 
 @pytest.fixture(params=["native", "python"])
 def implementation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Implementation]:
-    if request.param not in seam.implementations:
-        pytest.skip(seam.native_state())
-    if request.param == "python":
+    if request.param == "native":
+        native_part("elements")
+    else:
         monkeypatch.setattr(text, "_folded_lines", text.folded_lines_in_python)
     with seam.using(request.param):
         yield request.param

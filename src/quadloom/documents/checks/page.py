@@ -113,15 +113,15 @@ def _tools(wanted: AuditSettings) -> _Tools:
 
 
 def _findings(context: Context, items: Items, problems: list[Problem], blanks: Mapping[str, int]) -> list[Finding]:
-    wanted = context.settings.audit
-    if wanted.ignore:
-        problems = [problem for problem in problems if problem.code not in wanted.ignore]
+    audit = context.settings.audit
+    if audit.ignore:
+        problems = [problem for problem in problems if problem.code not in audit.ignore]
     if not problems:
         return []
     problems.sort(key=lambda problem: WEIGHT[problem.severity])
     problems = problems[:_MOST_FINDINGS]
     # To find a place takes as long as to find the defect, and most of what is found are remarks.
-    remarks = [problem.severity for problem in problems].count("info") if wanted.places == "defects" else 0
+    remarks = [problem.severity for problem in problems].count("info") if audit.places == "defects" else 0
     return located(context, items, problems, blanks, remarks)
 
 

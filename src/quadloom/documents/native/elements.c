@@ -1,5 +1,5 @@
 /* quadloom.documents.native.elements: the elements of a parsed page by number, and views of its text. See elements.pyi for what
- * the methods promise; quadloom.documents.syntaxes.html.elements has their twins in Python and chooses between the two. */
+ * the methods promise; quadloom.documents.syntaxes.html.elements has the implementation in Python and chooses between the two. */
 #include "elements.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-"""The native twins of `quadloom.documents.syntaxes.html.elements`, whose docstrings say what the methods promise."""
+"""`quadloom.documents.syntaxes.html.elements` in C, whose docstrings say what the methods promise."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ def start_tags(source: bytes, /) -> int:
     """How many `<` there are that no `/` follows."""
 
 def folded_lines(texts: list[str], /) -> str:
-    """The twin of `folded_lines_in_python` of `quadloom.documents.syntaxes.html.text`. No text may hold a lone
+    """`folded_lines_in_python` of `quadloom.documents.syntaxes.html.text`. No text may hold a lone
     surrogate, as no text of a parsed page does."""
 
 class Elements:

@@ -65,6 +65,11 @@ class Facts(msgspec.Struct):
 class Context:
     """One document under transformation. Trees are parsed on first use and shared; extractors must not change them."""
 
+    __slots__ = (
+        "__dict__", "answers", "base", "body", "document", "facts", "findings", "headers", "last_steps", "link_texts",
+        "links", "loader", "most_links", "settings", "shared", "signs", "sink", "url",
+    )  # fmt: skip
+
     def __init__(
         self,
         body: bytes,

@@ -48,8 +48,7 @@ def sink_limits(limits: LimitSettings, document_bytes: int) -> SinkLimits:
 
 class StatementsInPython:
     """Statements up to a limit of their number and of their characters (`room`); each takes `each` more than its terms
-    have. If it takes more than `long_size`, `_takes` decides. The twin of
-    `quadloom.documents.native.terms.Statements`."""
+    have. If it takes more than `long_size`, `_takes` decides. As `quadloom.documents.native.terms.Statements`."""
 
     __slots__ = ("_each", "_limit", "_long_size", "_room", "_triples", "overflow")
 

@@ -1,4 +1,4 @@
-"""The elements of a page through selectolax's nodes: the twin in Python of `quadloom.documents.native.elements`.
+"""The elements of a page through selectolax's nodes: an implementation of `elements.Elements` in Python.
 
 Every question to a node is a call, so few are asked: names come with the one walk that numbers the elements, attributes
 are found by the parser's own selectors, and a text view lets lexbor do the work. Elements within a line are unwrapped,

@@ -143,8 +143,8 @@ def _state(context: Context, view: TextView) -> int:
 
 
 def folded_lines_in_python(texts: list[str]) -> str:
-    """One line for each text, white space folded, without empty ones. The twin of
-    `quadloom.documents.native.elements`."""
+    """One line for each text, white space folded, without empty ones. As
+    `quadloom.documents.native.elements.folded_lines`."""
     return "\n".join(folded_parts(BORDER.join(texts)))
 
 

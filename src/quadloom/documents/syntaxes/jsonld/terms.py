@@ -128,11 +128,11 @@ class ActiveContext:
         self.plans: dict[str, object] = {}
 
     def copy(self) -> ActiveContext:
-        twin = ActiveContext.__new__(ActiveContext)
-        twin.base, twin.original_base, twin.vocab = self.base, self.original_base, self.vocab
-        twin.language, twin.direction, twin.previous = self.language, self.direction, self.previous
-        twin.terms, twin.protects, twin.plans = self.terms.copy(), self.protects, {}
-        return twin
+        other = ActiveContext.__new__(ActiveContext)
+        other.base, other.original_base, other.vocab = self.base, self.original_base, self.vocab
+        other.language, other.direction, other.previous = self.language, self.direction, self.previous
+        other.terms, other.protects, other.plans = self.terms.copy(), self.protects, {}
+        return other
 
     def rebased(self, base: str) -> ActiveContext:
         """The same terms seen from another page: only relative identifiers depend on the base."""

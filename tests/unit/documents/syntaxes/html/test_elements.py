@@ -1,20 +1,18 @@
-"""Elements by number and views of their text: both twins answer by the same rules, and say the same about any page."""
+"""Elements by number and views of their text, in C and in Python: the same rules, the same answers about any page."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import sys
-import sysconfig
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
+from native_parts import native_part
 from quadloom.documents.syntaxes.html import elements as seam
 from quadloom.documents.syntaxes.html.element_nodes import COMMENT, COMMON_TAGS
 from quadloom.documents.syntaxes.html.elements import BELOW, BESIDE, LEFT_OUT, Elements, Implementation
+from quadloom.documents.syntaxes.html.native_elements import TESTED_PARSER, native_elements
 from quadloom.documents.transform import transform
 from quadloom_lab.realweb.web import RealWeb
 from unit import ROOT
@@ -27,8 +25,8 @@ PAGE = """<!doctype html><html lang=en><head><title>A title</title><meta name=a 
 
 @pytest.fixture(params=["python", "native"])
 def implementation(request: pytest.FixtureRequest) -> Iterator[Implementation]:
-    if request.param not in seam.implementations:
-        pytest.skip(seam.native_state())
+    if request.param == "native":
+        native_part("elements")
     with seam.using(request.param):
         yield request.param
 
@@ -37,11 +35,27 @@ def read(page: str) -> Elements:
     return seam.elements_of(LexborHTMLParser(page))
 
 
-def test_the_native_twin_is_in_use_where_it_can_be_built() -> None:
-    header = Path(sysconfig.get_path("include")) / "Python.h"
-    if shutil.which("cc") is None or not header.exists():
-        pytest.skip("no compiler or no headers")
+def test_the_native_part_is_in_use() -> None:
+    native_part("elements")
     assert seam.native_state() == "in use"
+
+
+@pytest.mark.parametrize(
+    "trial", [("/bin/sh", "-c", "kill -SEGV $$"), (sys.executable, "-c", "raise SystemExit(1)"), ("/no/such/command",)]
+)
+def test_another_parser_is_read_in_python_if_its_trial_fails(trial: tuple[str, ...]) -> None:
+    native_part("elements")
+    assert "selectolax 9.9" in str(native_elements("9.9", trial))
+    assert callable(native_elements(TESTED_PARSER, trial)), "no trial is needed"
+
+
+def test_another_parser_is_read_in_c_if_its_trial_succeeds() -> None:
+    native_part("elements")
+    assert callable(native_elements("9.9"))
+
+
+def test_the_tested_parser_is_the_required_one() -> None:
+    assert f"selectolax=={TESTED_PARSER}\n" in (ROOT / "requirements.txt").read_text(encoding="utf-8")
 
 
 def test_names_and_comments_have_the_numbers_we_believe() -> None:
@@ -153,7 +167,7 @@ def test_a_wrong_number_is_refused(implementation: Implementation) -> None:
             question(len(page))
 
 
-def test_both_twins_read_the_corpora_alike() -> None:
+def test_both_implementations_read_the_corpora_alike() -> None:
     files = sorted((ROOT / "tests/corpus").rglob("*.*html"))
     pages = [(f"https://site.example/{path.name}", path.read_bytes()) for path in files]
     pages += [(page.url, page.body) for page in RealWeb(60, hosts=2, seed=3).pages() if page.kind == "html"]
@@ -162,16 +176,6 @@ def test_both_twins_read_the_corpora_alike() -> None:
     for name in seam.implementations:
         with seam.using(name):
             results.append([transform(body, url=url, content_type="text/html") for url, body in pages])
-    if len(results) < 2:
-        pytest.skip(seam.native_state())
+    native_part("elements")
     for (url, _), one, other in zip(pages, *results, strict=True):
         assert one == other, url
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_all_suites_pass_with_the_twin_in_python() -> None:
-    suites = ("tests/conformance", "tests/corpus", "tests/unit/syntaxes", "tests/unit/phases", "tests/unit/checks")
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "--elements", "python", *suites]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-3000:]

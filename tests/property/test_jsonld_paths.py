@@ -131,7 +131,7 @@ def documents(
 def complete(document: Json) -> list[tuple[str, str, str]]:
     statements: list[tuple[str, str, str]] = []
     writer = RdfWriter(lambda s, p, o, _graph: statements.append((s, p, o)), Sink().blank)
-    writer.write(expand_document(ContextProcessor(LOADER.load), ActiveContext(PAGE), document, PAGE))
+    writer.write(expand_document(ContextProcessor(LOADER.load), ActiveContext.initial(PAGE), document, PAGE))
     return statements
 
 

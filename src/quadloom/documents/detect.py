@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import msgspec
+
 from quadloom.documents.syntaxes import sniffing
 from quadloom.documents.syntaxes.charset import Charset, charset_of, utf8
 from quadloom.model.document import Document, Kind
@@ -111,33 +113,19 @@ def detect_body(body: bytes, *, url: str, content_type: str | None) -> Detected:
     return Detected(document, detection.utf8 if textual else None)
 
 
-class _Detection:
+class _Detection(msgspec.Struct):
     """The detection of one body: the witnesses, what they said, and what contradicts."""
 
-    __slots__ = (
-        "body",
-        "charset",
-        "content_type",
-        "findings",
-        "label",
-        "media_type",
-        "reasons",
-        "root",
-        "sniffed_type",
-        "utf8",
-    )
-
-    def __init__(self, body: bytes, media_type: str, content_type: str | None) -> None:
-        self.body = body
-        self.media_type = media_type
-        self.content_type = content_type
-        self.label: Kind | None = None
-        self.root = ""
-        self.sniffed_type = ""
-        self.reasons: list[str] = []
-        self.findings: list[Finding] = []
-        self.charset = Charset("", "default")
-        self.utf8: bytes | None = None
+    body: bytes
+    media_type: str
+    content_type: str | None
+    label: Kind | None = None
+    root: str = ""
+    sniffed_type: str = ""
+    reasons: list[str] = []
+    findings: list[Finding] = []
+    charset: Charset = Charset("", "default")
+    utf8: bytes | None = None
 
     def read_labels(self, url: str) -> None:
         path = url.partition("#")[0].partition("?")[0]

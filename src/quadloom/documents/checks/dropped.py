@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+import msgspec
+
 from quadloom.documents.checks.items import local
-from quadloom.documents.checks.locating import excerpt_of
+from quadloom.documents.checks.locating import placed
 from quadloom.documents.syntaxes.iri import is_well_formed, resolve
 from quadloom.documents.syntaxes.jsonld import contexts
 from quadloom.documents.syntaxes.jsonld.source_positions import JsonldPlaces, MemberText
@@ -50,40 +52,23 @@ class _Dropped:
 
 
 def _finding(context: Context, one: MemberText) -> Finding:
-    line, column = context.positions.at(one.place.start)
-    excerpt, caret = excerpt_of(context.utf8, one.place.start)
     name = local(one.type)
-    path = f"{name or 'item'} › {one.key}"
     if _TEMPLATE.search(one.text):
-        return Finding(
+        finding = Finding(
             DROPPED,
             f"{one.key} is a URL template, not an address: its statement is left out",
             "info",
-            "transform",
-            line,
-            column,
-            "describe an EntryPoint with urlTemplate",
-            "jsonld",
-            path,
-            name,
-            one.text[:120],
-            "an EntryPoint with urlTemplate",
-            excerpt,
-            caret,
+            advice="describe an EntryPoint with urlTemplate",
+            expected="an EntryPoint with urlTemplate",
         )
-    return Finding(
-        "bad-url",
-        f"{one.key} is not a URL: its statement is left out",
-        "error",
-        "transform",
-        line,
-        column,
-        "write the whole address, without spaces and other characters that need %-escapes",
-        "jsonld",
-        path,
-        name,
-        one.text[:120],
-        "an absolute address, https://…",
-        excerpt,
-        caret,
-    )
+    else:
+        finding = Finding(
+            "bad-url",
+            f"{one.key} is not a URL: its statement is left out",
+            "error",
+            advice="write the whole address, without spaces and other characters that need %-escapes",
+            expected="an absolute address, https://…",
+        )
+    path = f"{name or 'item'} › {one.key}"
+    finding = msgspec.structs.replace(finding, syntax="jsonld", path=path, type=name, found=one.text[:120])
+    return placed(context, finding, one.place.start)

@@ -6,10 +6,9 @@ The rules of each syntax tell readers to ignore it without a word: a key of JSON
 
 from __future__ import annotations
 
-import re
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 
-from quadloom.documents.checks.locating import excerpt_of
+from quadloom.documents.checks.locating import placed
 from quadloom.documents.syntaxes.html.elements import Elements
 from quadloom.documents.syntaxes.html.start_tags import tags_of
 from quadloom.documents.syntaxes.jsonld.source_positions import jsonld_blocks
@@ -37,24 +36,15 @@ def ignored_markup(context: Context, syntaxes: Container[str]) -> list[Finding]:
     return found
 
 
-def _unknown_keywords(context: Context) -> list[Finding]:
+def _unknown_keywords(context: Context) -> Iterator[Finding]:
     keys = [key for block in jsonld_blocks(context) for key in UNKNOWN_KEY.finditer(context.utf8, *block)]
-    return [_unknown_keyword(context, key) for key in keys[:_MOST]]
-
-
-def _unknown_keyword(context: Context, key: re.Match[bytes]) -> Finding:
-    written = key[1].decode()
-    meant = _KEYWORDS_BY_LETTERS.get(written.lower(), written[1:])
-    return _finding(
-        context,
-        "jsonld-keyword",
-        f"{written} is no keyword of JSON-LD: its value is ignored",
-        key.start(),
-        f'write "{meant}"',
-        "jsonld",
-        found=written,
-        expected=meant,
-    )
+    for key in keys[:_MOST]:
+        written = key[1].decode()
+        meant = _KEYWORDS_BY_LETTERS.get(written.lower(), written[1:])
+        message = f"{written} is no keyword of JSON-LD: its value is ignored"
+        yield _finding(
+            context, "jsonld-keyword", message, key.start(), f'write "{meant}"', "jsonld", found=written, expected=meant
+        )
 
 
 def _loose_properties(context: Context) -> list[Finding]:
@@ -143,19 +133,5 @@ def _tag_places(
 def _finding(
     context: Context, code: str, message: str, place: int, advice: str, syntax: str, *, found: str, expected: str = ""
 ) -> Finding:
-    line, column = context.positions.at(place) if place >= 0 else (0, 0)
-    excerpt, caret = excerpt_of(context.utf8, place) if place >= 0 else ("", 0)
-    return Finding(
-        code,
-        message[:300],
-        "warning",
-        "transform",
-        line,
-        column,
-        advice,
-        syntax,
-        found=found[:120],
-        expected=expected[:120],
-        excerpt=excerpt,
-        caret=caret,
-    )
+    finding = Finding(code, message[:300], advice=advice, syntax=syntax, found=found[:120], expected=expected[:120])
+    return placed(context, finding, place)

@@ -67,20 +67,18 @@ def _terms(name: str) -> tuple[str, str]:
 
 
 class Problem(NamedTuple):
-    """A defect before its place is known. `predicate` and `value` name the statement, empty = the item itself; `syntax`
+    """A defect before its place is known. `stated` is the statement it is about, as far as it is about one; its syntax
     is the one that states it."""
 
+    item: Item
+    stated: Stated
+    target: Target
     code: str
     severity: Severity
     message: str
-    item: Item
-    target: Target
-    predicate: str = ""
-    value: str = ""
     found: str = ""
     expected: str = ""
     advice: str = ""
-    syntax: str = ""
 
 
 class Items:

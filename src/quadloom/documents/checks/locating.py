@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+import msgspec
+
 from quadloom.documents.checks.items import Items, Problem
 from quadloom.documents.syntaxes.jsonld.source_positions import JsonldPlaces
 from quadloom.documents.syntaxes.microdata.source_positions import MicrodataPlaces
@@ -35,40 +37,39 @@ def located(
     known: dict[str, StatementPlaces | None] = {}
     findings = []
     for number, problem in enumerate(problems):
-        line, column, excerpt, caret = 0, 0, "", 0
+        item, (predicate, _, syntax) = problem.item, problem.stated
+        finding = Finding(
+            problem.code,
+            problem.message,
+            problem.severity,
+            advice=problem.advice,
+            syntax=syntax,
+            path=items.path(item, predicate),
+            type=item.kind.type,
+            found=problem.found,
+            expected=problem.expected,
+        )
         if number < len(problems) - remarks:
-            syntax = problem.syntax
             if syntax not in known:
                 known[syntax] = _places(context, syntax, blanks)
-            start = _start(context, problem, known[syntax])
-            if start >= 0:
-                line, column = context.positions.at(start)
-                excerpt, caret = excerpt_of(context.utf8, start)
-        findings.append(
-            Finding(
-                problem.code,
-                problem.message,
-                problem.severity,
-                "transform",
-                line,
-                column,
-                problem.advice,
-                problem.syntax,
-                items.path(problem.item, problem.predicate),
-                problem.item.kind.type,
-                problem.found,
-                problem.expected,
-                excerpt,
-                caret,
-            )
-        )
+            finding = placed(context, finding, _start(context, problem, known[syntax]))
+        findings.append(finding)
     return findings
+
+
+def placed(context: Context, finding: Finding, start: int) -> Finding:
+    """A finding with the line, column and excerpt of an offset in the source; -1 = unknown."""
+    if start < 0:
+        return finding
+    line, column = context.positions.at(start)
+    excerpt, caret = _excerpt(context.utf8, start)
+    return msgspec.structs.replace(finding, line=line, column=column, excerpt=excerpt, caret=caret)
 
 
 def _start(context: Context, problem: Problem, places: StatementPlaces | None) -> int:
     """Where in the source a problem begins; -1 if that is unknown."""
     if places is not None:
-        found = places.find(problem.item.subject, problem.predicate, problem.value, problem.target)
+        found = places.find(problem.item.subject, problem.stated.predicate, problem.stated.value, problem.target)
         if found is not None:
             return found.start
     if problem.found and problem.target != "item":
@@ -86,7 +87,7 @@ def _places(context: Context, syntax: str, blanks: Mapping[str, int]) -> Stateme
         return None
 
 
-def excerpt_of(source: bytes, offset: int) -> tuple[str, int]:
+def _excerpt(source: bytes, offset: int) -> tuple[str, int]:
     """The line around a place, cut if it is long, and the place in it from 1."""
     begin = max(source.rfind(b"\n", 0, offset) + 1, offset - 4 * _WIDTH)
     end = source.find(b"\n", offset)

@@ -14,7 +14,6 @@ from quadloom.documents.checks.items import Items, Problem
 from quadloom.documents.checks.locating import located
 from quadloom.documents.checks.profiles import Profile, profiles
 from quadloom.documents.checks.shapes import NodeShape, shape_problems, shapes
-from quadloom.documents.checks.values import OTHER
 from quadloom.documents.checks.vocabulary import Vocabularies, vocabularies
 from quadloom.documents.checks.vocabulary_checks import vocabulary_problems
 from quadloom.documents.syntaxes.registry import Context
@@ -54,7 +53,7 @@ def check_page(
         if syntax not in _NOT_CHECKED:
             part = statements[start : start + min(count, _MOST_STATEMENTS)]
             if syntax == "opengraph":  # on most pages, and seldom with anything to say about it
-                part = [one for one in part if not tables.is_silent(one[1], OTHER)]
+                part = [one for one in part if not tables.silent[one[1]]]
             if part:
                 slices.append((syntax, part))
         start += count

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from quadloom.documents.checks.items import Item, Items, Problem, local
+from quadloom.documents.checks.items import Item, Items, Problem, Stated, local
 from quadloom.documents.checks.vocabulary import ItemKind, Vocabulary
+from quadloom.documents.memo import Memo
 from quadloom.errors import SettingsError
 from quadloom.model.finding import Severity
 
@@ -77,19 +78,8 @@ class _Missing(NamedTuple):
     advice: str
 
     def on(self, item: Item) -> Problem:
-        return Problem(
-            self.code,
-            self.severity,
-            self.message,
-            item,
-            "item",
-            self.predicate,
-            item.types[0],
-            "",
-            self.expected,
-            self.advice,
-            item.syntax,
-        )
+        stated = Stated(self.predicate, item.types[0], item.syntax)
+        return Problem(item, stated, "item", self.code, self.severity, self.message, "", self.expected, self.advice)
 
 
 class Profile:
@@ -103,7 +93,7 @@ class Profile:
         for rule in file.rule:
             self._by_type.setdefault(rule.type, []).append(rule)
         self._actions: frozenset[str] | None = None
-        self._by_shape: dict[_Shape, list[ProfileRule]] = {}
+        self._by_shape = Memo(self._rules, _MAX_SHAPES)
         self._gaps: dict[_Key, tuple[_Gap, ...]] = {}  # by types and properties, as they are stated
         self._by_properties: dict[tuple[_Shape, frozenset[str]], tuple[_Gap, ...]] = {}
 
@@ -123,9 +113,7 @@ class Profile:
             kind = item.kind
             if not kind.shape or not item.stated:  # without statements: a reference to what another page describes
                 continue
-            rules = self._by_shape.get(kind.shape)
-            if rules is None:
-                rules = self._rules_of(kind.shape, schema)
+            rules = self._by_shape[schema, kind.shape]
             if not rules:
                 continue
             key = (kind, tuple([one[0] for one in item.stated]))
@@ -166,8 +154,8 @@ class Profile:
         for problem in others:
             if problem.severity != "error" or problem.target != "value":
                 continue
-            item, name = problem.item, local(problem.predicate)
-            while any(name in rule.needs for rule in self._rules_of(item.kind.shape or (), schema)):
+            item, name = problem.item, local(problem.stated.predicate)
+            while any(name in rule.needs for rule in self._by_shape[schema, item.kind.shape or ()]):
                 names = spoilt.setdefault(item.subject, set())
                 held = items.holders.get(item.subject)
                 if name in names or held is None:
@@ -182,14 +170,6 @@ class Profile:
             self._actions = frozenset(name for name in schema.types if "Action" in schema.ancestors(name))
         return items.is_within(item, self._actions)
 
-    def _rules_of(self, shape: _Shape, schema: Vocabulary) -> list[ProfileRule]:
-        rules = self._by_shape.get(shape)
-        if rules is None:
-            if len(self._by_shape) > _MAX_SHAPES:
-                self._by_shape.clear()
-            rules = self._by_shape[shape] = self._rules(shape, schema)
-        return rules
-
     def _find_gaps(self, key: _Key, rules: list[ProfileRule], item: Item) -> tuple[_Gap, ...]:
         """The same object for the same types and properties, in whatever order they are stated."""
         if len(self._gaps) > _MAX_SHAPES or len(self._by_properties) > _MAX_SHAPES:
@@ -203,8 +183,9 @@ class Profile:
         self._gaps[key] = gaps
         return gaps
 
-    def _rules(self, shape: _Shape, schema: Vocabulary) -> list[ProfileRule]:
-        """Those of the item's types, without those of a type above another that has rules."""
+    def _rules(self, key: tuple[Vocabulary, _Shape]) -> list[ProfileRule]:
+        """Those of an item's types, without those of a type above another that has rules."""
+        schema, shape = key
         types = {name for one in shape for name in schema.ancestors(one) if name in self._by_type}
         nearest = [
             name for name in types if not any(other != name and name in schema.ancestors(other) for other in types)
@@ -280,10 +261,6 @@ def _profile(name: str) -> Profile:
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.toml") if file.stem != "codes"))
         raise SettingsError(
-            f"the profile {name} cannot be read: {_reason(error)}",
+            f"the profile {name} cannot be read: {getattr(error, 'strerror', None) or error}",
             hint=f"audit.profiles takes {known}, or the path of a file",
         ) from None
-
-
-def _reason(error: Exception) -> str:
-    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

@@ -46,6 +46,13 @@ def local_name(term: str) -> str:
     return value[max(value.rfind("#"), value.rfind("/")) + 1 :] or value
 
 
+def type_place(source: bytes, start: int, end: int, term: str, attribute: bytes) -> SourcePlace:
+    """The place of a type in an attribute of a tag; else the tag."""
+    name = local_name(term)
+    found = within(source, start, end, name, (attribute,)) if name else None
+    return found or SourcePlace(start, end)
+
+
 def within(source: bytes, start: int, end: int, name: str, attributes: tuple[bytes, ...]) -> SourcePlace | None:
     """The place of a word in the value of one of the attributes of a tag."""
     wanted = name.encode("utf-8", "replace")

@@ -62,7 +62,8 @@ def read_text(context: Context) -> None:
     """The page's text, its headings, and the texts of links and images in its main part. May change the tree."""
     elements = context.all_elements
     body = next((number for number in elements.named("body") if elements.parent(number) == 0), -1)
-    marked = _marked(elements)
+    numbers = elements.having(_HIDING)
+    marked = list(zip(numbers, elements.values(numbers, _HIDING), strict=True))
     root = _main(elements, marked)
     if root >= 0:
         view = elements.view(root)
@@ -104,12 +105,7 @@ else:
 
 
 _Marked = list[tuple[int, Values]]
-
-
-def _marked(elements: Elements) -> _Marked:
-    """Elements with a role or hidden, with the values of these attributes."""
-    numbers = elements.having(_HIDING)
-    return list(zip(numbers, elements.values(numbers, _HIDING), strict=True))
+"""Elements with a role or hidden, with the values of these attributes."""
 
 
 def _main(elements: Elements, marked: _Marked) -> int:

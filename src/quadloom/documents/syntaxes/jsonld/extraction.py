@@ -73,7 +73,7 @@ def extract(
         raise invalid("loading document failed", f"{content_type} is not a JSON type")
     contexts = ContextLoader(loader, loads=_LOADS)
     processor = ContextProcessor(contexts.load, mode=processing_mode or "json-ld-1.1")
-    context = ActiveContext(base if base is not None else url)
+    context = ActiveContext.initial(base if base is not None else url)
     if expand_context is not None:
         context = processor.process(context, _given_context(expand_context), url)
     expanded = expand_document(processor, context, document, base if base is not None else url)
@@ -95,7 +95,9 @@ def read_scripts(context: Context) -> None:
     def line_of(number: int) -> int:
         # To find the scripts in the source costs as much as reading them (70 µs), and few pages have a defect.
         if not lines:
-            lines.extend(_script_lines(context, len(texts)))
+            offsets = context.positions.scripts(JSONLD_TYPE)
+            known = len(offsets) == len(texts)  # else the source is ambiguous
+            lines.extend([context.positions.at(offset)[0] for offset in offsets] if known else [0] * len(texts))
         return lines[number]
 
     if texts:
@@ -142,7 +144,10 @@ def write(
     for number, text in enumerate(scripts):
         try:
             value, repairs = repaired_script(text)
-            findings.extend(_repair_finding(repair, line_of(number)) for repair in repairs)
+            for repair in repairs:
+                message, advice = _REPAIRS[repair]
+                line = line_of(number)
+                findings.append(Finding(f"jsonld-{repair}", message, line=line, advice=advice, syntax="jsonld"))
             statements, dropped = _statements(value, base, sink, processor)
         except SyntaxInvalid as error:
             findings.append(_finding(error, line_of(number)))
@@ -172,12 +177,6 @@ def page_processor(loader: Callable[[], ContextLoader]) -> Callable[[], ContextP
     return processor
 
 
-def _script_lines(context: Context, count: int) -> list[int]:
-    """Lines of the page on which its `count` JSON-LD scripts begin; 0 if the source is ambiguous."""
-    offsets = context.positions.scripts("application/ld+json")
-    return [context.positions.at(offset)[0] for offset in offsets] if len(offsets) == count else [0] * count
-
-
 def context_loader(context: Context) -> ContextLoader:
     """Loads contexts as the settings allow."""
     transform, limits = context.settings.transform, context.settings.limits
@@ -203,13 +202,8 @@ def _statements(
     except NotSimple:
         statements: list[Triple] = []
         writer = RdfWriter(lambda s, p, o, _graph: statements.append((s, p, o)), sink.blank)
-        writer.write(expand_document(processor(), ActiveContext(base), value, base))
+        writer.write(expand_document(processor(), ActiveContext.initial(base), value, base))
         return statements, writer.dropped
-
-
-def _repair_finding(repair: str, line: int) -> Finding:
-    message, advice = _REPAIRS[repair]
-    return Finding(code=f"jsonld-{repair}", message=message, line=line, advice=advice, syntax="jsonld")
 
 
 def _finding(error: SyntaxInvalid, line: int) -> Finding:

@@ -52,12 +52,12 @@ class ContextCache:
 
     def get(self, processor: Callable[[], ContextProcessor], local: Json, base: str) -> ActiveContext:
         if not isinstance(local, str) and not _is_independent(local):
-            return processor().process(ActiveContext(base), local, base)
+            return processor().process(ActiveContext.initial(base), local, base)
         key = local if isinstance(local, str) else msgspec.json.encode(local)
         context = self._known.get(key)
         if context is None:
             bundled = contexts.find(local) if isinstance(local, str) else None
-            context = bundled.active if bundled else processor().process(ActiveContext(base), local, base)
+            context = bundled.active if bundled else processor().process(ActiveContext.initial(base), local, base)
             if len(key) > _MAX_KEY or (bundled is None and isinstance(local, str)):  # the server may change it
                 return context
             if len(self._known) >= _MAX_CONTEXTS:
@@ -101,7 +101,7 @@ class FastWalk:
             if "@context" in value:
                 context = self._cache.get(self._processor, value["@context"], self._base)
             else:
-                context = ActiveContext(self._base)
+                context = ActiveContext.initial(self._base)
             if "@graph" in value:
                 if value.keys() - {"@context", "@graph"}:
                     raise NotSimple

@@ -187,7 +187,7 @@ class _TracedPlaces:
         except NotSimple:
             writer = RdfWriter(lambda _s, _p, _o, _graph: None, sink.blank)
             try:
-                writer.write(expand_document(processor(), ActiveContext(base), value, base))
+                writer.write(expand_document(processor(), ActiveContext.initial(base), value, base))
             except SyntaxInvalid:
                 return
         except SyntaxInvalid:

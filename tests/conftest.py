@@ -37,17 +37,12 @@ settings.load_profile("events")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seed", type=int, default=None, help="seed of the order of the tests; 0 = as they are written")
-    parser.addoption("--elements", default=None, help="read HTML with this twin: native or python")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.option.seed is None:
         of_controller = getattr(config, "workerinput", {}).get("seed")
         config.option.seed = of_controller or SystemRandom().randrange(1, SEEDS)
-    if config.option.elements is not None:
-        from quadloom.documents.syntaxes.html.elements import use
-
-        use(config.option.elements)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Run what is in C with the address and undefined-behaviour sanitizers of GCC: both twins on the corpora, on any markup, and
+# Run what is in C with the address and undefined-behaviour sanitizers of GCC: both implementations on the corpora, on any markup, and
 # the fuzzer of documents. Usage: tools/check_native.sh [PYTHON] [SECONDS of fuzzing]
 set -eu
 python=${1:-.venv/bin/python}
@@ -27,9 +27,9 @@ export ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc
 LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so)"
 export LD_PRELOAD
 "$python" -m pytest -q -n 0 -p no:cacheprovider --timeout 1800 \
-    tests/unit/documents/syntaxes/html/test_elements.py tests/property/test_element_twins.py tests/corpus \
+    tests/unit/documents/syntaxes/html/test_elements.py tests/property/test_native_elements.py tests/corpus \
     tests/property/test_blank_node_labels.py tests/unit/documents/syntaxes/rdf/test_blank_nodes.py \
-    tests/property/test_foreign_names.py tests/property/test_tame_twins.py tests/unit/analysis \
-    tests/property/test_record_twins.py tests/property/test_references.py tests/property/test_term_twins.py tests/unit/documents/syntaxes/test_sink.py \
+    tests/property/test_foreign_names.py tests/property/test_native_tame.py tests/unit/documents/words \
+    tests/property/test_native_records.py tests/property/test_references.py tests/property/test_native_terms.py tests/unit/documents/syntaxes/test_sink.py \
     tests/unit/documents/syntaxes/test_charset.py tests/unit/documents/syntaxes/html/test_tree.py tests/unit/documents/syntaxes/test_guards.py
 "$python" tests/property/fuzzing.py document 11 "$seconds" "$kept/input"

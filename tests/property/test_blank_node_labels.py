@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from xxhash import xxh3_128_digest
 
+from native_parts import native_part
 from quadloom.documents.syntaxes.rdf import blank_nodes
 from quadloom.documents.syntaxes.rdf.blank_nodes import _encodable, canonical, canonical_in_python, skolemise
 from quadloom.documents.syntaxes.terms import RDF, TYPE
@@ -52,13 +52,13 @@ TRIPLES = st.tuples(
 
 @settings(max_examples=examples(300, 3000), deadline=None)
 @given(st.lists(TRIPLES, max_size=30))
-def test_both_twins_give_the_same_lines(triples: list[Triple]) -> None:
+def test_both_implementations_give_the_same_lines(triples: list[Triple]) -> None:
     found = canonical(triples, PAGE)
     assert found == canonical_in_python([_encodable(triple) for triple in triples], PAGE)
 
 
-def test_the_native_twin_is_in_use_if_it_was_built() -> None:
-    graphs = pytest.importorskip("quadloom.documents.native.graphs")
+def test_the_native_part_is_in_use() -> None:
+    graphs = native_part("graphs")
     assert vars(blank_nodes)["_native"] is graphs.canonical
     roles: dict[str, int] = {}
     triples = (("_:a", "<a:name>", '"x"'), ("_:b", "<a:name>", '"y"'), ("<a:s>", "<a:p>", "<a:o>"))
@@ -67,7 +67,7 @@ def test_the_native_twin_is_in_use_if_it_was_built() -> None:
 
 
 def _native_lines(triples: tuple[Triple, ...]) -> tuple[bytes, list[str]] | None:
-    graphs = pytest.importorskip("quadloom.documents.native.graphs")
+    graphs = native_part("graphs")
     return graphs.canonical(triples, PAGE, blank_nodes.PREFIX, xxh3_128_digest, {}, blank_nodes._role)
 
 
@@ -80,7 +80,7 @@ def test_nodes_that_only_their_neighbours_tell_apart_are_named_natively() -> Non
     assert _native_lines(triples) == tuple(canonical_in_python(triples, PAGE))
 
 
-def test_interchangeable_nodes_are_left_to_the_twin_in_python() -> None:
+def test_interchangeable_nodes_are_left_to_python() -> None:
     assert _native_lines((("_:a", "<a:p>", "_:b"), ("_:c", "<a:p>", "_:d"))) is None
 
 
@@ -92,7 +92,7 @@ SEVERAL = st.lists(
 
 @settings(max_examples=examples(200, 3000), deadline=None)
 @given(SEVERAL)
-def test_both_twins_refine_alike(links: list[tuple[int, int, int | str]]) -> None:
+def test_both_implementations_refine_alike(links: list[tuple[int, int, int | str]]) -> None:
     triples = tuple((f"_:n{s}", f"<a:p{p}>", f"_:n{o}" if isinstance(o, int) else o) for s, p, o in links)
     found = _native_lines(triples)
     assert found is None or found == tuple(canonical_in_python(triples, PAGE))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from native_parts import native_part
 from quadloom.documents.words import scripts
 from quadloom.documents.words.scripts import splittable, splittable_in_python
 
@@ -28,15 +28,15 @@ def test_a_name_is_rewritten_as_its_line_would_be(lines: list[str]) -> None:
 
 
 @given(LINES, st.text(max_size=30))
-def test_both_twins_rewrite_alike(lines: list[str], anything: str) -> None:
+def test_both_implementations_rewrite_alike(lines: list[str], anything: str) -> None:
     for text in ("\n".join([*lines, anything]), "\n".join([*lines, anything, "and plain words around them " * 30])):
         found = splittable(text)
         assert found == splittable_in_python(text)
         assert (found is text) == (found == text)
 
 
-def test_the_native_twin_is_in_use_if_it_was_built() -> None:
-    texts = pytest.importorskip("quadloom.documents.native.texts")
+def test_the_native_part_is_in_use() -> None:
+    texts = native_part("texts")
     assert vars(scripts)["_native"] is texts.with_runs_rewritten
     text = "plain words " * 20 + "Москва, café"
     assert texts.with_runs_rewritten(text, 10, str.upper) == ("plain words " * 20 + "МОСКВА, café").encode()

@@ -131,7 +131,7 @@ def documents(
 def complete(document: Json) -> list[tuple[str, str, str]]:
     statements: list[tuple[str, str, str]] = []
     writer = RdfWriter(lambda s, p, o, _graph: statements.append((s, p, o)), Sink().blank)
-    writer.write(expand_document(ContextProcessor(LOADER.load), ActiveContext(PAGE), document, PAGE))
+    writer.write(expand_document(ContextProcessor(LOADER.load), ActiveContext.initial(PAGE), document, PAGE))
     return statements
 
 
@@ -155,7 +155,7 @@ def test_both_ways_agree_on_odd_documents(document: Json) -> None:
 
 
 def compare(document: Json) -> None:
-    walk = FastWalk(ContextProcessor(LOADER.load), CACHE, Sink().blank, PAGE)
+    walk = FastWalk(lambda: ContextProcessor(LOADER.load), CACHE, Sink().blank, PAGE)
     try:
         walk.document(document)
     except NotSimple:

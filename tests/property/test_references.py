@@ -82,7 +82,7 @@ FOLDER = "https://site.example/a/b/"
 
 @settings(max_examples=examples(200, 2000), deadline=None)
 @given(REFERENCES)
-def test_both_twins_join_the_same_references(reference: str) -> None:
+def test_both_implementations_join_the_same_references(reference: str) -> None:
     for base in (f"{FOLDER}page", f"{FOLDER}?q=1", FOLDER, f"{FOLDER}c/d", f"{FOLDER}other#x"):
         resolver = ReferenceResolver(base)
         expected = resolve(reference, base)

@@ -75,7 +75,7 @@ def test_each_seam_is_a_protocol_with_a_suite(seam: tuple[str, str, str]) -> Non
 
 
 def test_the_recipes_name_what_is_there() -> None:
-    assert SYNTAXES.extractors("html")
+    assert SYNTAXES.reading("html", Settings().transform).run
     assert {"oxigraph", "sparql+http"} <= set(backends.QUAD_STORES)
     assert set(get_args(objectives.Policy)) == set(objectives.POLICIES)
     for policy in objectives.POLICIES:

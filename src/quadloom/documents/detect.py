@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import msgspec
+
 from quadloom.documents.syntaxes import sniffing
 from quadloom.documents.syntaxes.charset import Charset, charset_of, utf8
 from quadloom.model.document import Document, Kind
@@ -95,7 +97,8 @@ def detect_body(body: bytes, *, url: str, content_type: str | None) -> Detected:
     if kind is None:
         kind = detection.label or "binary"
         detection.reasons.append(f"the content gives no sign of its own: taken as {kind}")
-    detection.contradict(kind)
+    if kind != detection.label:
+        detection.contradict(kind)
     charset = detection.charset
     textual = kind not in _BYTES
     document = Document(
@@ -110,33 +113,19 @@ def detect_body(body: bytes, *, url: str, content_type: str | None) -> Detected:
     return Detected(document, detection.utf8 if textual else None)
 
 
-class _Detection:
+class _Detection(msgspec.Struct):
     """The detection of one body: the witnesses, what they said, and what contradicts."""
 
-    __slots__ = (
-        "body",
-        "charset",
-        "content_type",
-        "findings",
-        "label",
-        "media_type",
-        "reasons",
-        "root",
-        "sniffed_type",
-        "utf8",
-    )
-
-    def __init__(self, body: bytes, media_type: str, content_type: str | None) -> None:
-        self.body = body
-        self.media_type = media_type
-        self.content_type = content_type
-        self.label: Kind | None = None
-        self.root = ""
-        self.sniffed_type = ""
-        self.reasons: list[str] = []
-        self.findings: list[Finding] = []
-        self.charset = Charset("", "default")
-        self.utf8: bytes | None = None
+    body: bytes
+    media_type: str
+    content_type: str | None
+    label: Kind | None = None
+    root: str = ""
+    sniffed_type: str = ""
+    reasons: list[str] = []
+    findings: list[Finding] = []
+    charset: Charset = Charset("", "default")
+    utf8: bytes | None = None
 
     def read_labels(self, url: str) -> None:
         path = url.partition("#")[0].partition("?")[0]
@@ -166,7 +155,9 @@ class _Detection:
             return found[0]
         xml = self.label in XML_KINDS or (self.label != "html" and sniffing.looks_xml(self.body))
         self.charset = charset_of(self.body, self.content_type, xml=xml)
-        self._report_charset()
+        self.reasons.append(f"charset {self.charset.name} by {self.charset.source}")
+        if self.charset.declared or self.charset.damaged:
+            self._report_charset()
         if not self.charset.name.startswith("utf-16") and sniffing.looks_binary(self.body):
             if self.label == "html" or sniffing.looks_html(self.body):
                 return "html"  # a stray control character does not make a page a binary
@@ -240,7 +231,7 @@ class _Detection:
 
     def contradict(self, kind: Kind) -> None:
         label = self.label
-        if label is None or kind == label or kind in _REFINES.get(label, ()) or {kind, label} == {"html", "xhtml"}:
+        if label is None or kind in _REFINES.get(label, ()) or {kind, label} == {"html", "xhtml"}:
             return
         self._find(
             "wrong-content-type" if self.media_type not in _NO_LABEL else "wrong-extension",
@@ -256,10 +247,9 @@ class _Detection:
 
     def _report_charset(self) -> None:
         charset = self.charset
-        self.reasons.append(f"charset {charset.name} by {charset.source}")
         if charset.declared:
             self._find("wrong-charset", f"declared {charset.declared} but is UTF-8", "declare charset=utf-8")
-        elif charset.damaged:
+        else:
             self._find("bad-bytes", f"has bytes that are not {charset.name}", "send the encoding that is declared")
 
     def _find(self, code: str, message: str, advice: str, line: int = 0, column: int = 0) -> None:

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from quadloom.documents.memo import Memo
 from quadloom.model.document import Transformed
 from quadloom.model.link import Discovery, Link, LinkKind
 from quadloom.model.url import Url, canonical, fingerprint, host_of, resolve, site_of
@@ -72,29 +73,20 @@ class LinkTarget(NamedTuple):
     fingerprint: int
 
 
-# A site's navigation repeats on every page: a cached target costs 0.1 µs, a new one 2.3. Emptied when full, at about
-# 16 MB; what is in use soon returns.
-_targets: dict[str, LinkTarget] = {}
-_MOST_TARGETS = 1 << 16
-_REMEMBERED = 200  # characters of an href; longer ones are rare, seldom repeat and could fill the memory
-
-
 def targets(links: Sequence[Link]) -> list[LinkTarget]:
     """The target of each link, in order."""
-    known = _targets
     if _native is not None:
-        return _native.targets_of(tuple(links), known, _target)
-    return [known.get(link.target) or _target(link.target) for link in links]
+        return _native.targets_of(tuple(links), _targets, _targets.__getitem__)
+    return [_targets[link.target] for link in links]
 
 
 def _target(href: str) -> LinkTarget:
     key = canonical(href)
-    found = LinkTarget(key, host_of(href), fingerprint(key))
-    if len(href) <= _REMEMBERED:
-        if len(_targets) >= _MOST_TARGETS:
-            _targets.clear()
-        _targets[href] = found
-    return found
+    return LinkTarget(key, host_of(href), fingerprint(key))
+
+
+# A site's navigation repeats on every page: a known target costs 0.1 µs, a new one 2.3. About 16 MB.
+_targets = Memo(_target, 1 << 16)
 
 
 def chosen(names: Sequence[str]) -> tuple[Strategy, ...]:
@@ -120,6 +112,7 @@ def discoveries(
     somewhere = [strategy for strategy in strategies if strategy.sites != "any"]
     found: list[Discovery] = []
     seen = {visit.key}
+    deeper = visit.depth + 1
     for link, target in zip(transformed.links, leading_to, strict=True):
         key = target.key
         if link.nofollow or key in seen:
@@ -128,26 +121,28 @@ def discoveries(
         if kind not in everywhere and not (somewhere and any(one.wanted(link, site) for one in somewhere)):
             continue
         seen.add(key)
-        depth = visit.depth if kind == "redirect" else visit.depth + 1
+        depth = visit.depth if kind == "redirect" else deeper
         lastmod = lastmods.get(link.target, 0.0) if lastmods else 0.0
         rhythm = rhythms.get(link.target, 0.0) if rhythms else 0.0
         # What a sitemap says of a page is worth reporting even for a known URL.
         if is_news(target.fingerprint, depth) or lastmod or rhythm:
-            found.append(_discovery(link, target, visit, lastmod, rhythm))
+            found.append(_discovery(link, target, visit, depth, lastmod, rhythm))
     if own := rhythms.get(transformed.url, 0.0):
         target = LinkTarget(visit.key, visit.host, visit.fingerprint)
         itself = Link(transformed.url, transformed.url, visit.kind)
-        found.append(msgspec.structs.replace(_discovery(itself, target, visit, 0.0, own), depth=visit.depth))
+        found.append(_discovery(itself, target, visit, visit.depth, rhythm=own))
     return tuple(found)
 
 
 def discovery(link: Link, visit: Visit) -> Discovery:
     """One link as a discovery for the frontier."""
     (target,) = targets((link,))
-    return _discovery(link, target, visit)
+    return _discovery(link, target, visit, visit.depth if link.kind == "redirect" else visit.depth + 1)
 
 
-def _discovery(link: Link, target: LinkTarget, visit: Visit, lastmod: float = 0.0, rhythm: float = 0.0) -> Discovery:
+def _discovery(
+    link: Link, target: LinkTarget, visit: Visit, depth: int, lastmod: float = 0.0, rhythm: float = 0.0
+) -> Discovery:
     """Of ordinary priority: the owner of the frontier decides whether it is likely to hold structured data, because
     only the owner has the model (`quadloom.planning.refresh.predictor`)."""
     return Discovery(
@@ -155,7 +150,7 @@ def _discovery(link: Link, target: LinkTarget, visit: Visit, lastmod: float = 0.
         key=target.key,
         host=target.host,
         fingerprint=target.fingerprint,
-        depth=_depth(link, visit),
+        depth=depth,
         kind=link.kind,
         via=visit.fingerprint,
         anchor=link.anchor[:200],
@@ -180,11 +175,6 @@ def edges(links: Sequence[Link], leading_to: Sequence[LinkTarget], *, vocabulary
         pairs = zip(links, leading_to, strict=True)
         numbers = {target.fingerprint for link, target in pairs if link.kind not in left_out}
     return array("q", numbers).tobytes()
-
-
-def _depth(link: Link, visit: Visit) -> int:
-    """One step deeper than the page, redirects excepted."""
-    return visit.depth if link.kind == "redirect" else visit.depth + 1
 
 
 def seed_discoveries(urls: Sequence[str], *, kind: LinkKind = "seed", priority: int = 1) -> list[Discovery]:

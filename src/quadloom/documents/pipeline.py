@@ -40,7 +40,7 @@ from quadloom.model.service import ServiceAnswer
 from quadloom.model.text import TextDocument
 from quadloom.model.url import host_of
 from quadloom.model.visit import Visit
-from quadloom.settings import LimitSettings, Settings
+from quadloom.settings import Settings
 from quadloom.settings.sites import rules_for
 
 # Every page has what these state; a page with nothing else carries no structured data.
@@ -79,7 +79,8 @@ def process_page(
             answers=answers,
             detected=detected,
         )
-        transformed = with_header_links(transformed, page)
+        if any(name == "link" for name, _ in page.headers):
+            transformed = with_header_links(transformed, page)
         leading_to = targets(transformed.links)
         result = _page_result(page, transformed, leading_to, settings)
         if transformed.nofollow:
@@ -130,6 +131,11 @@ def _page_result(
         if index.text:
             indexed = text_document(transformed, page, graph, limits.literal_chars, index.schema_org)
     text = indexed.document if indexed is not None else None
+    findings = page.findings + transformed.findings
+    if left_out:
+        findings += (_absence(facts.noindex),)
+    if indexed is not None and indexed.left_out:
+        findings += (_cut(indexed.left_out, limits.literal_chars),)
     return PageResult(
         facts,
         quads,
@@ -139,7 +145,7 @@ def _page_result(
         edges=edges(transformed.links, leading_to, vocabulary=settings.freshness.vocabulary_links),
         links=len(transformed.links),
         has_data=has_data,
-        findings=page.findings + transformed.findings + _absence(facts.noindex, left_out) + _cut(indexed, limits),
+        findings=findings,
         lines=line_fingerprints(quads.nquads),
         link_quads=link_graph(transformed.links, page.final_url)
         if any(name.endswith(".rq") for name in settings.crawl.strategies) and not facts.nofollow
@@ -155,22 +161,18 @@ def _digest_of(text: TextDocument) -> bytes:
     return xxh3_128_digest(b"\0".join([field.encode("utf-8", "replace") for field in fields]))
 
 
-def _absence(noindex: bool, left_out: bool) -> tuple[Finding, ...]:
+def _absence(noindex: bool) -> Finding:
     """Why a page that was read is in no index: otherwise nobody could tell it from one that says nothing."""
     if noindex:
         advice = 'for a site of your own, [[site]] with robots = "ignore" reads it all the same'
-        return (Finding("noindex", "the page asks not to be indexed", "info", "index", advice=advice),)
-    if left_out:
-        return (Finding("no-data", "no structured data, and index.only_data is on", "info", "index"),)
-    return ()
+        return Finding("noindex", "the page asks not to be indexed", "info", "index", advice=advice)
+    return Finding("no-data", "no structured data, and index.only_data is on", "info", "index")
 
 
-def _cut(indexed: IndexedText | None, limits: LimitSettings) -> tuple[Finding, ...]:
-    if indexed is None or not indexed.left_out:
-        return ()
-    message = f"{indexed.left_out} characters of literals beyond {limits.literal_chars} cannot be found by their words"
+def _cut(left_out: int, most: int) -> Finding:
+    message = f"{left_out} characters of literals beyond {most} cannot be found by their words"
     advice = "raise limits.literal_chars, or publish the data in several documents"
-    return (Finding("too-many-literals", message, "warning", "index", advice=advice),)
+    return Finding("too-many-literals", message, "warning", "index", advice=advice)
 
 
 def _broken(page: Page, error: Exception) -> PageResult:

@@ -7,18 +7,16 @@ runs behind a boundary of its own: a broken block costs itself, never the rest o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from quadloom.documents.checks.page import NOTHING, PageChecks, check_page
 from quadloom.documents.detect import Detected, detect_body
 from quadloom.documents.syntaxes.external import ServicesNeeded, service_requests
-from quadloom.documents.syntaxes.feeds.sitemaps import links_allowed
 from quadloom.documents.syntaxes.html.meta import read_robots
 from quadloom.documents.syntaxes.html.shell import ENOUGH_TEXT, why_shell
 from quadloom.documents.syntaxes.installed import SYNTAXES
 from quadloom.documents.syntaxes.rdf.links import data_links
-from quadloom.documents.syntaxes.registry import Context, Extractor, Loader, Registry
-from quadloom.documents.syntaxes.signs import signs_in
+from quadloom.documents.syntaxes.registry import Context, Loader, Reading, Registry
 from quadloom.documents.syntaxes.sink import sink_limits
 from quadloom.documents.syntaxes.terms import TYPE
 from quadloom.documents.syntaxes.xml.validation import validate
@@ -98,49 +96,50 @@ def transform(
         body, document, url=url, settings=settings, headers=headers, loader=loader, utf8=utf8, answers=answers or ()
     )
     context.findings += document.findings
-    extractors = syntaxes.extractors(document.kind, settings.transform.syntaxes)
-    if settings.service and answers is None and (needed := service_requests(context, extractors)):
+    reading = syntaxes.reading(document.kind, settings.transform)
+    if settings.service and answers is None and (needed := service_requests(context, reading.chosen)):
         raise ServicesNeeded(needed)
     reasons = document.reasons
-    if not extractors and document.kind != "empty":
+    if not reading.chosen and document.kind != "empty":
         reasons = (*reasons, f"no syntax reads {document.kind}: nothing to state")
+    if any(name == "x-robots-tag" for name, _ in headers):
+        read_robots(context)  # `html` reads it again, with what the page's own `<meta>` says
     blanks: dict[str, int] = {}
-    counts, own = _run_extractors(context, extractors, blanks)
+    counts, own = _run_extractors(context, reading, blanks)
     if settings.transform.schemas and document.root:
-        _guarded(context, Extractor("xml", validate))
-    if not context.facts.metas:
-        read_robots(context)
+        _guarded(context, "xml", validate)
     sink = context.sink
     triples = tuple(sink.triples)
-    stated = [*triples, *[one[:3] for one in sink.named]] if sink.named else triples
+    named = sink.named
+    stated = [*triples, *[one[:3] for one in named]] if named else triples
     from_data = stated[own:] if counts and counts[0][0] in OWN_WORDS else stated
     if from_data:
         _add_data_links(context, from_data)
     checks = _checked(context, stated, counts, blanks)  # a page without data can have markup that is ignored
     for step in context.last_steps:  # after the checks, which look at the tree as it was parsed
-        _guarded(context, Extractor("html", step))
+        _guarded(context, "html", step)
     if not from_data and document.kind == "html" and settings.crawl.browser == "never":
         _note_shell(context)
     return _transformed(context, reasons, counts, triples, stated, checks)
 
 
-def _run_extractors(
-    context: Context, extractors: tuple[Extractor, ...], blanks: dict[str, int]
-) -> tuple[list[tuple[str, int]], int]:
-    """Run all. Returns (syntax, quads) for each that stated any, and how many statements are of `OWN_WORDS`.
-    `blanks` receives how many blank nodes there were before each."""
+def _run_extractors(context: Context, reading: Reading, blanks: dict[str, int]) -> tuple[list[tuple[str, int]], int]:
+    """Run those that a document has signs of. Returns (syntax, quads) for each that stated any, and how many statements
+    are of `OWN_WORDS`. `blanks` receives how many blank nodes there were before each."""
     counts: list[tuple[str, int]] = []
     own = before = 0
     sink = context.sink
-    signs = tuple([sign for extractor in extractors if extractor.signs for sign in extractor.signs])
-    if signs:
-        context.signs = signs_in(context.utf8, signs)
-    for extractor in extractors:
-        if extractor.signs and context.signs.isdisjoint(extractor.signs):
+    signs = context.signs
+    try:
+        reading.find_signs(context)
+    except Exception:  # noqa: BLE001 - the tree cannot be parsed, and each extractor says so
+        signs.update(reading.signs)
+    for extractor in reading.run:
+        if extractor.signs and signs.isdisjoint(extractor.signs):
             continue
         syntax = extractor.syntax
         blanks[syntax] = sink.blanks
-        _guarded(context, extractor)
+        _guarded(context, syntax, extractor.run)
         after = len(sink)
         if after > before:
             counts.append((syntax, after - before))
@@ -163,19 +162,17 @@ def _note_shell(context: Context) -> None:
         )
 
 
-def _guarded(context: Context, extractor: Extractor) -> None:
+def _guarded(context: Context, syntax: str, run: Callable[[Context], None]) -> None:
     """The error boundary of the phase: any exception of an extractor becomes a finding."""
     try:
-        extractor.run(context)
+        run(context)
     except SyntaxInvalid as error:
-        context.find(
-            error.code, error.message, syntax=extractor.syntax, severity="error", line=error.line, column=error.column
-        )
+        context.find(error.code, error.message, syntax=syntax, severity="error", line=error.line, column=error.column)
     except Exception as error:  # noqa: BLE001 - one extractor's defect must not cost the page its other syntaxes
         context.find(
             "extractor-failed",
-            f"the {extractor.syntax} extractor failed: {type(error).__name__}: {str(error)[:200]}",
-            syntax=extractor.syntax,
+            f"the {syntax} extractor failed: {type(error).__name__}: {str(error)[:200]}",
+            syntax=syntax,
             severity="error",
             advice="please report the page; its other syntaxes were read",
         )
@@ -218,7 +215,7 @@ def _transformed(
         context.url,
         triples,
         tuple(sink.named),
-        links=tuple(context.links[: links_allowed(document.kind, limits)]),
+        links=tuple(context.links[: context.most_links]),
         text=facts.text[: limits.text_chars],
         headings=facts.headings,
         link_texts=facts.link_texts,
@@ -256,7 +253,7 @@ def _checked(
 
 
 def _add_data_links(context: Context, stated: Sequence[Triple]) -> None:
-    room = links_allowed(context.document.kind, context.settings.limits) - len(context.links)
+    room = context.most_links - len(context.links)
     if room <= 0:
         return
     known = {link.target for link in context.links}

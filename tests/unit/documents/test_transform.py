@@ -7,16 +7,18 @@ import sys
 import time
 from typing import Literal
 
+import msgspec
 import pyoxigraph
 import pytest
 
 import quadloom
 from quadloom.documents.syntaxes.installed import SYNTAXES
-from quadloom.documents.syntaxes.registry import Context, Extractor
+from quadloom.documents.syntaxes.registry import Context, Extractor, Registry, Sign
 from quadloom.documents.transform import transform
 from quadloom.errors import SyntaxInvalid
-from quadloom.model.document import Transformed
+from quadloom.model.document import Kind, Transformed
 from quadloom.settings import CrawlSettings, IndexSettings, LimitSettings, Settings, TransformSettings
+from unit import ROOT
 
 URL = "https://site.example/folder/page"
 
@@ -62,14 +64,63 @@ def test_one_broken_extractor_costs_only_itself() -> None:
     assert dict(result.syntaxes)["fine"] == 1
 
 
-def test_signs_keep_extractors_asleep() -> None:
+@pytest.mark.parametrize(
+    ("sign", "page"),
+    [
+        (b"data-[a-z]+", "<p data-x=1>"),
+        ("vocab", "<p VOCAB=x>"),
+        ("xmlns:", "<html xmlns:a=b>"),
+        (".h-card", "<p class='a h-card'>"),
+    ],
+)
+def test_an_extractor_runs_if_the_page_has_one_of_its_signs(sign: Sign, page: str) -> None:
     ran: list[str] = []
-    extractor = Extractor("data", lambda context: ran.append(context.url), signs=(b"itemscope",))
+    extractor = Extractor("data", lambda context: ran.append(context.url), signs=("no-such", sign))
     registry = SYNTAXES.adding(extractor, ["html"])
-    html("<p>plain", syntaxes=registry)
+    html("<p class=h-car>plain", syntaxes=registry)
     assert ran == []
-    html("<p itemscope>", syntaxes=registry)
+    html(page, syntaxes=registry)
     assert ran == [URL]
+
+
+def test_an_extractor_runs_if_the_settings_want_it() -> None:
+    ran: list[bool] = []
+    extractor = Extractor("data", lambda _context: ran.append(True), is_wanted=lambda settings: settings.generic_xml)
+    registry = SYNTAXES.adding(extractor, ["html"])
+    for wanted in (False, True):
+        html("<p>", syntaxes=registry, settings=Settings(transform=TransformSettings(generic_xml=wanted)))
+        assert ran == [True] * wanted
+
+
+def test_a_plain_page_enters_two_extractors() -> None:
+    entered = []
+
+    def recorded(extractor: Extractor) -> Extractor:
+        def run(context: Context) -> None:
+            entered.append(extractor.syntax)
+            extractor.run(context)
+
+        return msgspec.structs.replace(extractor, run=run)
+
+    registry = Registry({"html": tuple(map(recorded, SYNTAXES.reading("html", Settings().transform).run))})
+    html("<html lang=en><title>t</title><main><a href=/b>b</a></main>", syntaxes=registry)
+    assert entered == ["html", "jsonld"]
+
+
+def test_signs_cost_no_page_its_data() -> None:
+    """Every page of the corpora gives the same if all extractors run."""
+    kinds: tuple[Kind, ...] = ("html", "xhtml")
+    rows = {kind: SYNTAXES.reading(kind, Settings().transform).chosen for kind in kinds}
+    everything = Registry(
+        {kind: tuple(msgspec.structs.replace(one, signs=()) for one in row) for kind, row in rows.items()}
+    )
+    pages = [path.read_bytes() for path in sorted((ROOT / "tests/corpus").rglob("*.*html"))]
+    assert len(pages) > 30
+    for body in pages:
+        for sent in ("text/html", "application/xhtml+xml"):
+            result = transform(body, url=URL, content_type=sent)
+            if result.kind in kinds:
+                assert result == transform(body, url=URL, content_type=sent, syntaxes=everything)
 
 
 def test_data_gives_types_and_links() -> None:

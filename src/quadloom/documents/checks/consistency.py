@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from quadloom.documents.checks.items import Item, Items, Problem, local, text_of
+from quadloom.documents.checks.items import Item, Items, Problem, Stated, local, text_of
 from quadloom.documents.checks.values import PAIRS, is_date, is_number
 from quadloom.documents.checks.visible_page import VisiblePage
 from quadloom.documents.syntaxes.registry import Context
@@ -36,7 +36,7 @@ def consistency_problems(context: Context, items: Items, marked: Sequence[tuple[
     """`marked`: items that have one of `MARKED`, with its name."""
     found: list[Problem] = []
     for item, name in marked:
-        if item.shape:
+        if item.kind.shape:
             found += _rating(item) if name == "ratingValue" else _order(item, name)
     mains = [item for item in items.by_subject.values() if item.kind.type in _MAIN and item.kind.shape]
     mains = [item for item in mains if items.stands_alone(item)]
@@ -45,7 +45,8 @@ def consistency_problems(context: Context, items: Items, marked: Sequence[tuple[
             found += _contradictions(mains, items)
         if len(mains) == 1 or len({item.syntax for item in mains}) == len(mains):
             found += _invisible(context, mains[0], items)
-            found += _address(context, mains[0])
+            if context.facts.canonical:
+                found += _address(context, mains[0])
     return found
 
 
@@ -54,21 +55,9 @@ def _order(item: Item, end: str) -> list[Problem]:
     for begin in (begin for begin, after in PAIRS if after == end):
         starts, ends = item.texts(begin), item.texts(end)
         if len(starts) == len(ends) == 1 and _is_before(ends[0].strip(), starts[0].strip()):
-            found.append(
-                Problem(
-                    "date-order",
-                    "error",
-                    f"{end} {ends[0][:40]} is before {begin} {starts[0][:40]}",
-                    item,
-                    "value",
-                    _predicate(item, end),
-                    item.values(end)[0],
-                    ends[0][:60],
-                    f"not before {starts[0][:60]}",
-                    f"correct {begin} or {end}",
-                    _syntax(item, end),
-                )
-            )
+            message = f"{end} {ends[0][:40]} is before {begin} {starts[0][:40]}"
+            texts = message, ends[0][:60], f"not before {starts[0][:60]}", f"correct {begin} or {end}"
+            found.append(Problem(item, _stated(item, end), "value", "date-order", "error", *texts))
     return found
 
 
@@ -107,21 +96,9 @@ def _rating(item: Item) -> list[Problem]:
     value = float(values[0])
     if worst <= value <= best or (value == 0 and not is_stated):
         return []
-    return [
-        Problem(
-            "rating-out-of-bounds",
-            "error",
-            f"ratingValue {values[0]} is not between {worst:g} and {best:g}",
-            item,
-            "value",
-            _predicate(item, "ratingValue"),
-            item.values("ratingValue")[0],
-            values[0],
-            f"{worst:g} to {best:g}",
-            "state bestRating and worstRating, or correct the value",
-            _syntax(item, "ratingValue"),
-        )
-    ]
+    message = f"ratingValue {values[0]} is not between {worst:g} and {best:g}"
+    texts = message, values[0], f"{worst:g} to {best:g}", "state bestRating and worstRating, or correct the value"
+    return [Problem(item, _stated(item, "ratingValue"), "value", "rating-out-of-bounds", "error", *texts)]
 
 
 def _contradictions(mains: list[Item], items: Items) -> list[Problem]:
@@ -129,28 +106,18 @@ def _contradictions(mains: list[Item], items: Items) -> list[Problem]:
     found = []
     for number, item in enumerate(mains):
         for other in mains[number + 1 :]:
-            if other.syntax == item.syntax or other.type != item.type:
+            if other.syntax == item.syntax or other.kind.type != item.kind.type:
                 continue
-            if sum(one.syntax == item.syntax and one.type == item.type for one in mains) > 1:
+            if sum(one.syntax == item.syntax and one.kind.type == item.kind.type for one in mains) > 1:
                 continue
             for name in _SINGLE:
                 mine, theirs = _single(item, name, items), _single(other, name, items)
                 if mine and theirs and _folded(mine[0]) != _folded(theirs[0]):
-                    found.append(
-                        Problem(
-                            "data-contradiction",
-                            "warning",
-                            f"{name} is {theirs[0][:50]!r} in {other.syntax} and {mine[0][:50]!r} in {item.syntax}",
-                            theirs[1],
-                            "value",
-                            _predicate(theirs[1], name),
-                            theirs[2],
-                            theirs[0][:80],
-                            mine[0][:80],
-                            "write the same in both, or keep one syntax",
-                            other.syntax,
-                        )
-                    )
+                    text, holder, value = theirs
+                    stated = Stated(_stated(holder, name).predicate, value, other.syntax)
+                    message = f"{name} is {text[:50]!r} in {other.syntax} and {mine[0][:50]!r} in {item.syntax}"
+                    texts = message, text[:80], mine[0][:80], "write the same in both, or keep one syntax"
+                    found.append(Problem(holder, stated, "value", "data-contradiction", "warning", *texts))
     return found
 
 
@@ -167,7 +134,7 @@ def _single(item: Item, name: str, items: Items) -> tuple[str, Item, str] | None
 
 
 def _folded(text: str) -> str:
-    text = _one_line(text)
+    text = " ".join(text.split()).casefold()
     return f"{float(text):g}" if is_number(text) else text
 
 
@@ -186,23 +153,14 @@ def _invisible(context: Context, item: Item, items: Items) -> list[Problem]:
     if not wanted:
         return []
     page = VisiblePage(context)
-    wanted = [(name, found) for name, found in wanted if not _shows(page, name, found[0].strip())]
-    return [
-        Problem(
-            "data-not-visible",
-            "warning",
-            f"{name} {found[0][:60]!r} is not on the visible page",
-            found[1],
-            "value",
-            _predicate(found[1], name),
-            found[2],
-            found[0][:80],
-            "a value that the page shows",
-            "show it on the page, or correct the data",
-            _syntax(found[1], name),
-        )
-        for name, found in wanted
-    ]
+    problems = []
+    for name, (text, holder, value) in wanted:
+        if not _shows(page, name, text.strip()):
+            stated = _stated(holder, name)._replace(value=value)
+            message = f"{name} {text[:60]!r} is not on the visible page"
+            texts = message, text[:80], "a value that the page shows", "show it on the page, or correct the data"
+            problems.append(Problem(holder, stated, "value", "data-not-visible", "warning", *texts))
+    return problems
 
 
 def _shows(page: VisiblePage, name: str, text: str) -> bool:
@@ -211,44 +169,29 @@ def _shows(page: VisiblePage, name: str, text: str) -> bool:
     return page.shows_day(text) if name == "startDate" else page.shows_text(text)
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split()).casefold()
-
-
 def _address(context: Context, item: Item) -> list[Problem]:
     """`url` of the main item that is neither the page nor its canonical address, though on the same host."""
     canonical = context.facts.canonical
     values = [value for value in item.values("url") if value[0] == "<"]
-    if not canonical or len(values) != 1:
+    if len(values) != 1:
         return []
     stated = values[0][1:-1]
     own = {_address_key(canonical), _address_key(context.url)}
     if _address_key(stated) in own or host_of(stated) != host_of(canonical):
         return []
-    return [
-        Problem(
-            "canonical-mismatch",
-            "warning",
-            f"url of the {item.type} is not the page's canonical address",
-            item,
-            "value",
-            _predicate(item, "url"),
-            values[0],
-            stated[:200],
-            canonical[:200],
-            "write the same address in url and in rel=canonical",
-            _syntax(item, "url"),
-        )
-    ]
+    message = f"url of the {item.kind.type} is not the page's canonical address"
+    texts = message, stated[:200], canonical[:200], "write the same address in url and in rel=canonical"
+    about = _stated(item, "url")._replace(value=values[0])
+    return [Problem(item, about, "value", "canonical-mismatch", "warning", *texts)]
 
 
 def _address_key(url: str) -> str:
     return url.partition("#")[0].removeprefix("https://").removeprefix("http://").rstrip("/")
 
 
-def _predicate(item: Item, name: str) -> str:
-    return next((one[0] for one in item.stated if local(one[0]) == name), f"<http://schema.org/{name}>")
-
-
-def _syntax(item: Item, name: str) -> str:
-    return next((one[2] for one in item.stated if local(one[0]) == name), item.syntax)
+def _stated(item: Item, name: str) -> Stated:
+    """The first statement of a property, with its first value in schema.org."""
+    predicate, syntax = next(
+        ((one[0], one[2]) for one in item.stated if local(one[0]) == name), (f"<http://schema.org/{name}>", item.syntax)
+    )
+    return Stated(predicate, next(iter(item.values(name)), ""), syntax)

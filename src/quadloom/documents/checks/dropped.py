@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+import msgspec
+
 from quadloom.documents.checks.items import local
-from quadloom.documents.checks.locating import excerpt_of
+from quadloom.documents.checks.locating import placed
 from quadloom.documents.syntaxes.iri import is_well_formed, resolve
 from quadloom.documents.syntaxes.jsonld import contexts
 from quadloom.documents.syntaxes.jsonld.source_positions import JsonldPlaces, MemberText
 from quadloom.documents.syntaxes.registry import Context
 from quadloom.model.finding import Finding
 
-_CODE = "jsonld-term"
+DROPPED = "jsonld-term"
+"""The code of the finding by which JSON-LD counts them."""
 _TEMPLATE = re.compile(r"\{[^{}\s]+\}")
 _MOST = 50  # of one page
 _SCHEMA = "https://schema.org/"
@@ -22,15 +25,15 @@ _SCHEMA = "https://schema.org/"
 def name_dropped_addresses(context: Context, blanks: Mapping[str, int]) -> list[Finding]:
     """Findings for each address that made JSON-LD leave out a statement, with its property and line.
 
-    They take the place of the extractor's own finding, which only counts. Pages without such a finding cost nothing.
+    They take the place of the extractor's own finding, which only counts.
     """
-    vague = [one for one in context.findings if one.code == _CODE]
-    if not vague or "jsonld" not in blanks:
+    vague = [one for one in context.findings if one.code == DROPPED]
+    if "jsonld" not in blanks:
         return []
     places = JsonldPlaces(context, blanks["jsonld"])
     found = [_finding(context, one) for one in places.texts(_Dropped(context.base).is_dropped, _MOST)]
     if len(found) >= sum(int(re.sub(r"\D.*", "", one.message) or 0) for one in vague):
-        context.findings = [one for one in context.findings if one.code != _CODE]
+        context.findings = [one for one in context.findings if one.code != DROPPED]
     return found
 
 
@@ -49,40 +52,23 @@ class _Dropped:
 
 
 def _finding(context: Context, one: MemberText) -> Finding:
-    line, column = context.positions.at(one.place.start)
-    excerpt, caret = excerpt_of(context.utf8, one.place.start)
     name = local(one.type)
-    path = f"{name or 'item'} › {one.key}"
     if _TEMPLATE.search(one.text):
-        return Finding(
-            _CODE,
+        finding = Finding(
+            DROPPED,
             f"{one.key} is a URL template, not an address: its statement is left out",
             "info",
-            "transform",
-            line,
-            column,
-            "describe an EntryPoint with urlTemplate",
-            "jsonld",
-            path,
-            name,
-            one.text[:120],
-            "an EntryPoint with urlTemplate",
-            excerpt,
-            caret,
+            advice="describe an EntryPoint with urlTemplate",
+            expected="an EntryPoint with urlTemplate",
         )
-    return Finding(
-        "bad-url",
-        f"{one.key} is not a URL: its statement is left out",
-        "error",
-        "transform",
-        line,
-        column,
-        "write the whole address, without spaces and other characters that need %-escapes",
-        "jsonld",
-        path,
-        name,
-        one.text[:120],
-        "an absolute address, https://…",
-        excerpt,
-        caret,
-    )
+    else:
+        finding = Finding(
+            "bad-url",
+            f"{one.key} is not a URL: its statement is left out",
+            "error",
+            advice="write the whole address, without spaces and other characters that need %-escapes",
+            expected="an absolute address, https://…",
+        )
+    path = f"{name or 'item'} › {one.key}"
+    finding = msgspec.structs.replace(finding, syntax="jsonld", path=path, type=name, found=one.text[:120])
+    return placed(context, finding, one.place.start)

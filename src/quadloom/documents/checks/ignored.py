@@ -6,37 +6,29 @@ The rules of each syntax tell readers to ignore it without a word: a key of JSON
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container, Iterator, Sequence
 
-from quadloom.documents.checks.locating import excerpt_of
+from quadloom.documents.checks.locating import placed
 from quadloom.documents.syntaxes.html.elements import Elements
 from quadloom.documents.syntaxes.html.start_tags import tags_of
 from quadloom.documents.syntaxes.jsonld.source_positions import jsonld_blocks
-from quadloom.documents.syntaxes.jsonld.terms import KEYWORDS
+from quadloom.documents.syntaxes.jsonld.terms import KEYWORDS, UNKNOWN_KEY, UNKNOWN_KEYWORD
 from quadloom.documents.syntaxes.registry import Context
 from quadloom.model.finding import Finding
 
 _MOST = 20  # findings of one kind on one page
 _NAMED = 5  # properties that one message names
-_KEY = re.compile(rb'"(@[A-Za-z]+)"\s*:')
-_KNOWN = frozenset(keyword.encode() for keyword in KEYWORDS)
+IGNORED_SIGNS = frozenset((UNKNOWN_KEYWORD, "itemprop", "typeof"))
+"""Signs of a page without which `ignored_markup` finds nothing."""
 _KEYWORDS_BY_LETTERS = {keyword.lower(): keyword for keyword in KEYWORDS}
 
 
-def ignored_markup(context: Context, syntaxes: Container[str], stated: Container[str]) -> list[Finding]:
-    """A finding for each piece of ignored markup. `syntaxes` are those that were read, `stated` those of them that gave
-    a statement. Pages without ignored markup pay some µs."""
+def ignored_markup(context: Context, syntaxes: Container[str]) -> list[Finding]:
+    """A finding for each piece of ignored markup. `syntaxes` are those that were read."""
     found: list[Finding] = []
-    if context.document.kind == "jsonld":
-        return _unknown_keywords(context, [(0, len(context.utf8))])
-    if context.document.kind not in ("html", "xhtml"):
-        return found
-    if _has_jsonld(context, stated) and any(
-        _unknown_keys(context.utf8, *block) for block in _likely_blocks(context.utf8)
-    ):
-        found += _unknown_keywords(context, jsonld_blocks(context))
-    if context.all_elements.having(("itemprop", "typeof")):
+    if UNKNOWN_KEYWORD in context.signs:
+        found += _unknown_keywords(context)
+    if context.document.kind in ("html", "xhtml") and context.all_elements.having(("itemprop", "typeof")):
         if "microdata" in syntaxes:
             found += _loose_properties(context)
         if "rdfa" in syntaxes:
@@ -44,48 +36,15 @@ def ignored_markup(context: Context, syntaxes: Container[str], stated: Container
     return found
 
 
-def _has_jsonld(context: Context, stated: Container[str]) -> bool:
-    return "jsonld" in stated or any(one.syntax == "jsonld" for one in context.findings)
-
-
-def _unknown_keywords(context: Context, blocks: list[tuple[int, int]]) -> list[Finding]:
-    keys = [key for block in blocks for key in _unknown_keys(context.utf8, *block)]
-    return [_unknown_keyword(context, key) for key in keys[:_MOST]]
-
-
-def _likely_blocks(source: bytes) -> Iterator[tuple[int, int]]:
-    """Where scripts of JSON-LD seem to be: quicker than to ask the tree, and perhaps also in a comment."""
-    at = source.find(b"ld+json")
-    while at >= 0:
-        end = source.find(b"</script", at)
-        yield at, end if end >= 0 else len(source)
-        at = source.find(b"ld+json", end) if end >= 0 else -1
-
-
-def _unknown_keys(source: bytes, start: int, end: int) -> list[re.Match[bytes]]:
-    # `find` is much quicker than the expression alone, which would try every quotation mark.
-    found = []
-    at = source.find(b'"@', start, end)
-    while at >= 0:
-        if (key := _KEY.match(source, at, end)) and key[1] not in _KNOWN:
-            found.append(key)
-        at = source.find(b'"@', at + 2, end)
-    return found
-
-
-def _unknown_keyword(context: Context, key: re.Match[bytes]) -> Finding:
-    written = key[1].decode()
-    meant = _KEYWORDS_BY_LETTERS.get(written.lower(), written[1:])
-    return _finding(
-        context,
-        "jsonld-keyword",
-        f"{written} is no keyword of JSON-LD: its value is ignored",
-        key.start(),
-        f'write "{meant}"',
-        "jsonld",
-        found=written,
-        expected=meant,
-    )
+def _unknown_keywords(context: Context) -> Iterator[Finding]:
+    keys = [key for block in jsonld_blocks(context) for key in UNKNOWN_KEY.finditer(context.utf8, *block)]
+    for key in keys[:_MOST]:
+        written = key[1].decode()
+        meant = _KEYWORDS_BY_LETTERS.get(written.lower(), written[1:])
+        message = f"{written} is no keyword of JSON-LD: its value is ignored"
+        yield _finding(
+            context, "jsonld-keyword", message, key.start(), f'write "{meant}"', "jsonld", found=written, expected=meant
+        )
 
 
 def _loose_properties(context: Context) -> list[Finding]:
@@ -174,19 +133,5 @@ def _tag_places(
 def _finding(
     context: Context, code: str, message: str, place: int, advice: str, syntax: str, *, found: str, expected: str = ""
 ) -> Finding:
-    line, column = context.positions.at(place) if place >= 0 else (0, 0)
-    excerpt, caret = excerpt_of(context.utf8, place) if place >= 0 else ("", 0)
-    return Finding(
-        code,
-        message[:300],
-        "warning",
-        "transform",
-        line,
-        column,
-        advice,
-        syntax,
-        found=found[:120],
-        expected=expected[:120],
-        excerpt=excerpt,
-        caret=caret,
-    )
+    finding = Finding(code, message[:300], advice=advice, syntax=syntax, found=found[:120], expected=expected[:120])
+    return placed(context, finding, place)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
+
+import msgspec
 
 from quadloom.documents.checks.vocabulary import ItemKind, Vocabulary
 from quadloom.documents.syntaxes.source_positions import local_name
@@ -28,18 +30,15 @@ class Stated(NamedTuple):
     syntax: str
 
 
-class Item:
+class Item(msgspec.Struct, eq=False):
     """One subject with all that the page says about it, whatever the syntax."""
 
-    __slots__ = ("_names", "kind", "stated", "subject", "syntax", "types")
-
-    def __init__(self, subject: str, syntax: str) -> None:
-        self.subject = subject
-        self.syntax = syntax  # that mentions it first
-        self.types: list[str] = []
-        self.stated: list[tuple[str, str, str]] = []  # as `Stated`; plain, since most are looked at once
-        self.kind = _UNKNOWN  # set before the checks
-        self._names: frozenset[str] | None = None
+    subject: str
+    syntax: str  # that mentions it first
+    types: list[str] = []
+    stated: list[tuple[str, str, str]] = []  # as `Stated`; plain, since most are looked at once
+    kind: ItemKind = ItemKind()  # set before the checks
+    _names: frozenset[str] | None = None
 
     def values(self, name: str) -> list[str]:
         """Values of schema.org's property of this name."""
@@ -58,17 +57,7 @@ class Item:
             names = self._names = frozenset([local(one[0]) for one in self.stated])
         return names
 
-    @property
-    def shape(self) -> tuple[str, ...] | None:
-        """Its types in schema.org. See `ItemKind`."""
-        return self.kind.shape
 
-    @property
-    def type(self) -> str:
-        return self.kind.type
-
-
-_UNKNOWN = ItemKind()
 _HTTP, _HTTPS = "<http://schema.org/", "<https://schema.org/"
 
 
@@ -78,20 +67,18 @@ def _terms(name: str) -> tuple[str, str]:
 
 
 class Problem(NamedTuple):
-    """A defect before its place is known. `predicate` and `value` name the statement, empty = the item itself; `syntax`
+    """A defect before its place is known. `stated` is the statement it is about, as far as it is about one; its syntax
     is the one that states it."""
 
+    item: Item
+    stated: Stated
+    target: Target
     code: str
     severity: Severity
     message: str
-    item: Item
-    target: Target
-    predicate: str = ""
-    value: str = ""
     found: str = ""
     expected: str = ""
     advice: str = ""
-    syntax: str = ""
 
 
 class Items:
@@ -100,7 +87,6 @@ class Items:
     def __init__(self, slices: Sequence[tuple[str, Sequence[Triple]]]) -> None:
         items: dict[str, Item] = {}
         self.by_subject = items
-        self._holders: dict[str, tuple[Item, str]] | None = None
         self._slices = slices
         for syntax, statements in slices:
             subject, item = "", None
@@ -119,7 +105,7 @@ class Items:
         """`Product › offers › price`: the way from an item that nothing refers to."""
         names = [local(predicate)] if predicate else []
         seen = {item.subject}
-        holders = self._held_by()
+        holders = self.holders
         while (holder := holders.get(item.subject)) is not None and len(names) < _MAX_PATH:
             above, through = holder
             if above.subject in seen:
@@ -128,14 +114,14 @@ class Items:
             if through not in _LIST:
                 names.append(local(through))
             item = above
-        names.append(item.type or "item")
+        names.append(item.kind.type or "item")
         return _ARROW.join(reversed(names))
 
     def holder(self, item: Item) -> Item | None:
         """The first item that has this one as a value; through a list, the item that has the list."""
         above = item
         for _ in range(_MAX_PATH):
-            found = self._held_by().get(above.subject)
+            found = self.holders.get(above.subject)
             if found is None:
                 return None if above is item else above
             above, through = found
@@ -145,12 +131,8 @@ class Items:
 
     def stands_alone(self, item: Item) -> bool:
         """Whether an item is part of no other. What a page has as its main entity stands alone."""
-        held = self.held_by(item)
-        return held is None or (local(held[1]) in _MAIN_ENTITY and held[0].type.endswith("Page"))
-
-    def held_by(self, item: Item) -> tuple[Item, str] | None:
-        """The first item that has this one as a value, and its property."""
-        return self._held_by().get(item.subject)
+        held = self.holders.get(item.subject)
+        return held is None or (local(held[1]) in _MAIN_ENTITY and held[0].kind.type.endswith("Page"))
 
     def is_within(self, item: Item, kinds: Container[str]) -> bool:
         """Whether an item is part of one whose types in schema.org are among these, however deep."""
@@ -159,29 +141,29 @@ class Items:
             above = self.holder(above) if above is not None else None
             if above is None:
                 return False
-            if any(name in kinds for name in above.shape or ()):
+            if any(name in kinds for name in above.kind.shape or ()):
                 return True
         return False
 
-    def _held_by(self) -> dict[str, tuple[Item, str]]:
-        if self._holders is None:
-            items = self.by_subject
-            found: dict[str, tuple[Item, str]] = {}
-            for _, statements in self._slices:
-                for subject, predicate, value in statements:
-                    if value[0] == '"' or value not in items or value in found or value == subject:
-                        continue
-                    # What has no type is mostly the page itself, which is no item of its own.
-                    if predicate != TYPE and (items[subject].types or predicate in _LIST):
-                        found[value] = (items[subject], predicate)
-            self._holders = found
-        return self._holders
+    @cached_property
+    def holders(self) -> dict[str, tuple[Item, str]]:
+        """By subject: the first item that has this one as a value, and its property."""
+        items = self.by_subject
+        found: dict[str, tuple[Item, str]] = {}
+        for _, statements in self._slices:
+            for subject, predicate, value in statements:
+                if value[0] == '"' or value not in items or value in found or value == subject:
+                    continue
+                # What has no type is mostly the page itself, which is no item of its own.
+                if predicate != TYPE and (items[subject].types or predicate in _LIST):
+                    found[value] = (items[subject], predicate)
+        return found
 
 
 def full_shape(item: Item, schema: Vocabulary) -> tuple[str, ...] | None:
     """The shape with the types that `additionalType` names; None if one of these is not of schema.org. Asked only
     before something is reported, since few items have it."""
-    shape = item.shape
+    shape = item.kind.shape
     if shape and "additionalType" in item.names:
         for value in item.values("additionalType"):
             name = local(value) if value[0] == "<" else text_of(value).rpartition("/")[2] if value[0] == '"' else ""

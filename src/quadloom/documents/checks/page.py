@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from quadloom.documents.checks.consistency import consistency_problems
-from quadloom.documents.checks.dropped import name_dropped_addresses
-from quadloom.documents.checks.ignored import ignored_markup
+from quadloom.documents.checks.dropped import DROPPED, name_dropped_addresses
+from quadloom.documents.checks.ignored import IGNORED_SIGNS, ignored_markup
 from quadloom.documents.checks.items import Items, Problem
-from quadloom.documents.checks.locating import located, unlocated
+from quadloom.documents.checks.locating import located
 from quadloom.documents.checks.profiles import Profile, profiles
 from quadloom.documents.checks.shapes import NodeShape, shape_problems, shapes
-from quadloom.documents.checks.values import OTHER
 from quadloom.documents.checks.vocabulary import Vocabularies, vocabularies
 from quadloom.documents.checks.vocabulary_checks import vocabulary_problems
 from quadloom.documents.syntaxes.registry import Context
@@ -29,14 +30,11 @@ _MOST_FINDINGS = 100
 _MOST_TYPES = 20
 
 
-class PageChecks:
+class PageChecks(msgspec.Struct, frozen=True):
     """What the checks found: defects, and the kinds of things on the page with the rich results they allow."""
 
-    __slots__ = ("audit", "findings")
-
-    def __init__(self, findings: list[Finding], audit: PageAudit) -> None:
-        self.findings = findings
-        self.audit = audit
+    findings: list[Finding]
+    audit: PageAudit
 
 
 NOTHING = PageChecks([], PageAudit())
@@ -55,12 +53,13 @@ def check_page(
         if syntax not in _NOT_CHECKED:
             part = statements[start : start + min(count, _MOST_STATEMENTS)]
             if syntax == "opengraph":  # on most pages, and seldom with anything to say about it
-                part = [one for one in part if not tables.is_silent(one[1], OTHER)]
+                part = [one for one in part if not tables.silent[one[1]]]
             if part:
                 slices.append((syntax, part))
         start += count
-    ignored = ignored_markup(context, blanks, [syntax for syntax, _ in counts])
-    ignored = [one for one in ignored if one.code not in wanted.ignore]
+    ignored: list[Finding] = []
+    if context.document.kind == "xhtml" or not context.signs.isdisjoint(IGNORED_SIGNS):  # RDFa of XML needs no signs
+        ignored = [one for one in ignored_markup(context, blanks) if one.code not in wanted.ignore]
     if not slices:
         return PageChecks(ignored, PageAudit()) if ignored else NOTHING
     items = Items(slices)
@@ -75,9 +74,10 @@ def check_page(
         problems += shape_problems(items, graph)
     problems += consistency_problems(context, items, marked)
     audit = PageAudit(_types(items), tuple(sorted(features.items())))
-    dropped = [one for one in name_dropped_addresses(context, blanks) if one.code not in wanted.ignore]
-    findings = [*_findings(context, items, problems, blanks), *dropped, *ignored]
-    return PageChecks(findings, audit)
+    findings = _findings(context, items, problems, blanks)
+    if any(one.code == DROPPED for one in context.findings):
+        findings += [one for one in name_dropped_addresses(context, blanks) if one.code not in wanted.ignore]
+    return PageChecks([*findings, *ignored], audit)
 
 
 def check_audit_settings(wanted: AuditSettings) -> None:
@@ -112,18 +112,16 @@ def _tools(wanted: AuditSettings) -> _Tools:
 
 
 def _findings(context: Context, items: Items, problems: list[Problem], blanks: Mapping[str, int]) -> list[Finding]:
-    ignored = frozenset(context.settings.audit.ignore)
-    problems = [problem for problem in problems if problem.code not in ignored]
+    audit = context.settings.audit
+    if audit.ignore:
+        problems = [problem for problem in problems if problem.code not in audit.ignore]
     if not problems:
         return []
     problems.sort(key=lambda problem: WEIGHT[problem.severity])
     problems = problems[:_MOST_FINDINGS]
     # To find a place takes as long as to find the defect, and most of what is found are remarks.
-    remarks = (
-        [problem.severity for problem in problems].count("info") if context.settings.audit.places == "defects" else 0
-    )
-    defects = len(problems) - remarks
-    return located(context, items, problems[:defects], blanks) + unlocated(items, problems[defects:])
+    remarks = [problem.severity for problem in problems].count("info") if audit.places == "defects" else 0
+    return located(context, items, problems, blanks, remarks)
 
 
 def _types(items: Items) -> tuple[tuple[str, int], ...]:

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from quadloom.documents.checks.items import Item, Items, Problem, local
+from quadloom.documents.checks.items import Item, Items, Problem, Stated, local
 from quadloom.documents.checks.vocabulary import ItemKind, Vocabulary
+from quadloom.documents.memo import Memo
 from quadloom.errors import SettingsError
 from quadloom.model.finding import Severity
 
@@ -59,6 +60,7 @@ class _Gap(NamedTuple):
     recommended: _Missing | None
     paths: tuple[str, ...]
     only_recommends: bool  # nothing is required that could be missing, and no feature depends on it
+    is_template: bool  # of what an action will take or give, and so not complete
 
     @property
     def says_anything(self) -> bool:
@@ -76,19 +78,8 @@ class _Missing(NamedTuple):
     advice: str
 
     def on(self, item: Item) -> Problem:
-        return Problem(
-            self.code,
-            self.severity,
-            self.message,
-            item,
-            "item",
-            self.predicate,
-            item.types[0],
-            "",
-            self.expected,
-            self.advice,
-            item.syntax,
-        )
+        stated = Stated(self.predicate, item.types[0], item.syntax)
+        return Problem(item, stated, "item", self.code, self.severity, self.message, "", self.expected, self.advice)
 
 
 class Profile:
@@ -102,7 +93,7 @@ class Profile:
         for rule in file.rule:
             self._by_type.setdefault(rule.type, []).append(rule)
         self._actions: frozenset[str] | None = None
-        self._by_shape: dict[_Shape, list[ProfileRule]] = {}
+        self._by_shape = Memo(self._rules, _MAX_SHAPES)
         self._gaps: dict[_Key, tuple[_Gap, ...]] = {}  # by types and properties, as they are stated
         self._by_properties: dict[tuple[_Shape, frozenset[str]], tuple[_Gap, ...]] = {}
 
@@ -117,14 +108,12 @@ class Profile:
         found: list[Problem] = []
         features: dict[str, bool] = {}
         remarked: set[int] = set()
-        spoilt = self._spoilt(items, others, schema)
+        spoilt = self._spoilt(items, others, schema) if others else {}
         for item in items.by_subject.values():
             kind = item.kind
             if not kind.shape or not item.stated:  # without statements: a reference to what another page describes
                 continue
-            rules = self._by_shape.get(kind.shape)
-            if rules is None:
-                rules = self._rules_of(kind.shape, schema)
+            rules = self._by_shape[schema, kind.shape]
             if not rules:
                 continue
             key = (kind, tuple([one[0] for one in item.stated]))
@@ -141,7 +130,9 @@ class Profile:
                 elif rule.within and not _is_within(rule, items.holder(item), schema):
                     continue
                 missing = gap.required
-                if missing and self._is_wanted_later(item, items, schema):
+                if missing and (
+                    gap.is_template or (item.subject in items.holders and self._is_in_action(item, items, schema))
+                ):
                     continue
                 if gap.paths:
                     missing += tuple(
@@ -163,10 +154,10 @@ class Profile:
         for problem in others:
             if problem.severity != "error" or problem.target != "value":
                 continue
-            item, name = problem.item, local(problem.predicate)
-            while any(name in rule.needs for rule in self._rules_of(item.shape or (), schema)):
+            item, name = problem.item, local(problem.stated.predicate)
+            while any(name in rule.needs for rule in self._by_shape[schema, item.kind.shape or ()]):
                 names = spoilt.setdefault(item.subject, set())
-                held = items.held_by(item)
+                held = items.holders.get(item.subject)
                 if name in names or held is None:
                     names.add(name)
                     break
@@ -174,21 +165,10 @@ class Profile:
                 item, name = held[0], local(held[1])
         return spoilt
 
-    def _is_wanted_later(self, item: Item, items: Items, schema: Vocabulary) -> bool:
-        """Whether an item describes what an action will give or take, and so is not complete."""
-        if any(name.endswith(("-input", "-output")) for name in item.names):
-            return True
+    def _is_in_action(self, item: Item, items: Items, schema: Vocabulary) -> bool:
         if self._actions is None:
             self._actions = frozenset(name for name in schema.types if "Action" in schema.ancestors(name))
         return items.is_within(item, self._actions)
-
-    def _rules_of(self, shape: _Shape, schema: Vocabulary) -> list[ProfileRule]:
-        rules = self._by_shape.get(shape)
-        if rules is None:
-            if len(self._by_shape) > _MAX_SHAPES:
-                self._by_shape.clear()
-            rules = self._by_shape[shape] = self._rules(shape, schema)
-        return rules
 
     def _find_gaps(self, key: _Key, rules: list[ProfileRule], item: Item) -> tuple[_Gap, ...]:
         """The same object for the same types and properties, in whatever order they are stated."""
@@ -203,8 +183,9 @@ class Profile:
         self._gaps[key] = gaps
         return gaps
 
-    def _rules(self, shape: _Shape, schema: Vocabulary) -> list[ProfileRule]:
-        """Those of the item's types, without those of a type above another that has rules."""
+    def _rules(self, key: tuple[Vocabulary, _Shape]) -> list[ProfileRule]:
+        """Those of an item's types, without those of a type above another that has rules."""
+        schema, shape = key
         types = {name for one in shape for name in schema.ancestors(one) if name in self._by_type}
         nearest = [
             name for name in types if not any(other != name and name in schema.ancestors(other) for other in types)
@@ -224,6 +205,7 @@ def _gap(rule: ProfileRule, item: Item) -> _Gap:
         _missing(item, rule, recommended, "recommended") if recommended else None,
         paths,
         not (required or paths or rule.feature),
+        any(name.endswith(("-input", "-output")) for name in has),
     )
 
 
@@ -232,7 +214,7 @@ def _missing(item: Item, rule: ProfileRule, name: str, wish: str) -> _Missing:
     return _Missing(
         f"schema-missing-{wish}",
         "error" if wish == "required" else "info",
-        f"{item.type} has no {name}, {'which is' if ',' not in name else 'which are'} {wish}{purpose}",
+        f"{item.kind.type} has no {name}, {'which is' if ',' not in name else 'which are'} {wish}{purpose}",
         f"<http://schema.org/{name.split(' ')[0]}>" if wish == "required" else "",
         name,
         f"add {name}",
@@ -247,7 +229,11 @@ def _is_spoilt(rule: ProfileRule, item: Item, spoilt: dict[str, set[str]]) -> bo
 
 
 def _is_within(rule: ProfileRule, holder: Item | None, schema: Vocabulary) -> bool:
-    return holder is not None and bool(holder.shape) and schema.fits(holder.shape or (), frozenset((rule.within,)))
+    return (
+        holder is not None
+        and bool(holder.kind.shape)
+        and schema.fits(holder.kind.shape or (), frozenset((rule.within,)))
+    )
 
 
 def _reaches(item: Item, path: str, items: Items) -> bool:
@@ -275,10 +261,6 @@ def _profile(name: str) -> Profile:
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.toml") if file.stem != "codes"))
         raise SettingsError(
-            f"the profile {name} cannot be read: {_reason(error)}",
+            f"the profile {name} cannot be read: {getattr(error, 'strerror', None) or error}",
             hint=f"audit.profiles takes {known}, or the path of a file",
         ) from None
-
-
-def _reason(error: Exception) -> str:
-    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 import pyoxigraph as ox
 
-from quadloom.documents.checks.items import Item, Items, Problem, Stated, local, text_of
+from quadloom.documents.checks.items import Item, Items, Problem, Stated, Target, local, text_of
 from quadloom.documents.checks.values import is_number
 from quadloom.documents.syntaxes.terms import RDF, RDFS, TYPE, XSD
 from quadloom.errors import SettingsError
@@ -61,17 +61,17 @@ def shape_problems(items: Items, shapes: tuple[NodeShape, ...]) -> list[Problem]
 
 def _property(item: Item, shape: PropertyShape, items: Items) -> list[Problem]:
     stated = [Stated(*one) for one in item.stated if _folded(one[0][1:-1]) == shape.path]
-    name = local(f"<{shape.path}>")
     found: list[Problem] = []
     for constraint in shape.constraints:
         count = constraint.name in ("minCount", "maxCount", "hasValue")
         if count:
             if not _counts(constraint, [one.value for one in stated]):
-                found.append(_problem(item, shape, constraint, name, f"<{shape.path}>", "", "item", item.syntax))
+                whole = Stated(f"<{shape.path}>", item.types[0] if item.types else "", item.syntax)
+                found.append(_problem(item, shape, constraint, whole, "item", "nothing that fits"))
             continue
         check = _CHECKS[constraint.name]
         found += [
-            _problem(item, shape, constraint, name, one.predicate, one.value, "value", one.syntax)
+            _problem(item, shape, constraint, one, "value", text_of(one.value) if one.value[0] == '"' else one.value)
             for one in stated
             if not check(one.value, constraint, items)
         ]
@@ -79,30 +79,13 @@ def _property(item: Item, shape: PropertyShape, items: Items) -> list[Problem]:
 
 
 def _problem(
-    item: Item,
-    shape: PropertyShape,
-    constraint: Constraint,
-    name: str,
-    predicate: str,
-    value: str,
-    target: str,
-    syntax: str,
+    item: Item, shape: PropertyShape, constraint: Constraint, stated: Stated, target: Target, found: str
 ) -> Problem:
-    wanted = ", ".join(constraint.values) or constraint.value
-    found = (text_of(value) if value.startswith('"') else value)[:80] if value else "nothing that fits"
-    return Problem(
-        "shacl-violation",
-        shape.severity,
-        shape.message or f"{name} does not keep to sh:{constraint.name} {wanted}",
-        item,
-        target,  # type: ignore[arg-type]  # item or value
-        predicate,
-        value or (item.types[0] if item.types else ""),
-        found,
-        f"sh:{constraint.name} {wanted}",
-        f"make {name} fit the shape",
-        syntax,
-    )
+    name = local(f"<{shape.path}>")
+    rule = f"sh:{constraint.name} {', '.join(constraint.values) or constraint.value}"
+    message = shape.message or f"{name} does not keep to {rule}"
+    advice = f"make {name} fit the shape"
+    return Problem(item, stated, target, "shacl-violation", shape.severity, message, found[:80], rule, advice)
 
 
 def _counts(constraint: Constraint, values: list[str]) -> bool:

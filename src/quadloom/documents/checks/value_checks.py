@@ -18,6 +18,7 @@ from quadloom.documents.checks.values import (
 )
 from quadloom.documents.checks.vocabulary import PropertyTerm, Vocabularies
 from quadloom.documents.syntaxes.rdfa.hosts import INITIAL_PREFIXES
+from quadloom.model.finding import Severity
 
 _SCHEMES_TEXT = (
     "urn tag info did doi ark oid ni cid mid geo isbn lex file about data mailto tel sms magnet bitcoin acct ipfs "
@@ -86,21 +87,14 @@ class ValueCheck:
         if not types or self._schema.accepts(known, types):
             return
         expected = " or ".join(known.ranges)
-        self._add(
-            Problem(
-                "schema-wrong-value",
-                "warning",
-                f"{known.name} is a {' and '.join(types)}, where {expected} is expected",
-                item,
-                "value",
-                stated.predicate,
-                stated.value,
-                found=", ".join(types),
-                expected=expected,
-                advice=f"describe a {known.ranges[0]}" if known.things else f"write {expected}",
-                syntax=stated.syntax,
-            )
-        )
+        message = f"{known.name} is a {' and '.join(types)}, where {expected} is expected"
+        advice = f"describe a {known.ranges[0]}" if known.things else f"write {expected}"
+        self._wrong_value(item, stated, "warning", message, ", ".join(types), expected, advice)
+
+    def _wrong_value(
+        self, item: Item, stated: Stated, severity: Severity, message: str, found: str, expected: str, advice: str
+    ) -> None:
+        self._add(Problem(item, stated, "value", "schema-wrong-value", severity, message, found, expected, advice))
 
     def text(self, item: Item, one: tuple[str, str, str], known: PropertyTerm) -> None:
         """A text for a property that takes no text, or text of a certain form."""
@@ -150,56 +144,19 @@ class ValueCheck:
                 return
             self._remarked.add(key)
         expected = " or ".join(known.ranges)
-        self._add(
-            Problem(
-                "schema-wrong-value",
-                "info",
-                f"{known.name} is text, where {expected} is expected (allowed, but says less)",
-                item,
-                "value",
-                one[0],
-                one[1],
-                found=text_of(one[1]).strip()[:80],
-                expected=expected,
-                advice=f"describe a {known.ranges[0]} with its own properties",
-                syntax=one[2],
-            )
-        )
+        message = f"{known.name} is text, where {expected} is expected (allowed, but says less)"
+        advice = f"describe a {known.ranges[0]} with its own properties"
+        self._wrong_value(item, Stated(*one), "info", message, text_of(one[1]).strip()[:80], expected, advice)
 
     def _wrong_text(self, item: Item, stated: Stated, known: PropertyTerm, text: str) -> None:
         expected = " or ".join(_TYPED_NAMES[kind] for kind in _TYPED_NAMES if kind in known.data)
-        self._add(
-            Problem(
-                "schema-wrong-value",
-                "warning",
-                f"{known.name} is text, where {expected} is expected",
-                item,
-                "value",
-                stated.predicate,
-                stated.value,
-                found=text[:80],
-                expected=expected,
-                advice=f"write {expected}",
-                syntax=stated.syntax,
-            )
-        )
+        message = f"{known.name} is text, where {expected} is expected"
+        self._wrong_value(item, stated, "warning", message, text[:80], expected, f"write {expected}")
 
     def _bad_url(self, item: Item, stated: Stated, known: PropertyTerm, text: str) -> None:
-        self._add(
-            Problem(
-                "bad-url",
-                "error",
-                f"{known.name} is not a URL",
-                item,
-                "value",
-                stated.predicate,
-                stated.value,
-                found=text[:120],
-                expected="an absolute address, https://…",
-                advice="write the whole address, with https://",
-                syntax=stated.syntax,
-            )
-        )
+        expected, advice = "an absolute address, https://…", "write the whole address, with https://"
+        message = f"{known.name} is not a URL"
+        self._add(Problem(item, stated, "value", "bad-url", "error", message, text[:120], expected, advice))
 
     def _member(self, item: Item, stated: Stated, known: PropertyTerm, name: str) -> None:
         """A member of an enumeration, by name. Enumerations whose members other vocabularies define are not checked."""
@@ -212,37 +169,15 @@ class ValueCheck:
         kinds = " or ".join(sorted(known.enumerations))
         near = schema.nearest_members(name, known)
         if name in schema.members:
-            self._add(
-                Problem(
-                    "schema-wrong-value",
-                    "warning",
-                    f"{known.name}: {name} is not one of {kinds}",
-                    item,
-                    "value",
-                    stated.predicate,
-                    stated.value,
-                    name,
-                    kinds,
-                    f"choose a member of {kinds}",
-                    stated.syntax,
-                )
-            )
+            message = f"{known.name}: {name} is not one of {kinds}"
+            self._wrong_value(item, stated, "warning", message, name, kinds, f"choose a member of {kinds}")
             return
+        names = near or sorted(known.members)
+        message = f"{known.name}: {name[:60]!r} is not a member of {kinds}"
+        expected = " or ".join(near or names[:5])
+        advice = "write " + " or ".join(f"https://schema.org/{one}" for one in names[:3])
         self._add(
-            Problem(
-                "schema-unknown-member",
-                "error",
-                f"{known.name}: {name[:60]!r} is not a member of {kinds}",
-                item,
-                "value",
-                stated.predicate,
-                stated.value,
-                found=name[:80],
-                expected=" or ".join(near or sorted(known.members)[:5]),
-                advice="write "
-                + " or ".join(f"https://schema.org/{one}" for one in (near or sorted(known.members))[:3]),
-                syntax=stated.syntax,
-            )
+            Problem(item, stated, "value", "schema-unknown-member", "error", message, name[:80], expected, advice)
         )
 
     def rule(self, item: Item, stated: Stated, rule: ValueRule) -> None:
@@ -252,40 +187,17 @@ class ValueCheck:
             self._broken(item, stated, rule, local(stated.predicate), text)
 
     def _broken(self, item: Item, stated: Stated, rule: ValueRule, name: str, text: str) -> None:
-        self._add(
-            Problem(
-                rule.code,
-                rule.severity,
-                f"{rule.message.format(name)}: {text[:60]!r}",
-                item,
-                "value",
-                stated.predicate,
-                stated.value,
-                found=text[:80],
-                expected=rule.expected,
-                advice=f"write it as {rule.expected}",
-                syntax=stated.syntax,
-            )
-        )
+        message, advice = f"{rule.message.format(name)}: {text[:60]!r}", f"write it as {rule.expected}"
+        self._add(Problem(item, stated, "value", rule.code, rule.severity, message, text[:80], rule.expected, advice))
 
     def relative_iri(self, item: Item, stated: Stated) -> None:
         value = stated.value
         if value.startswith(self._folder) and _LIKE_A_HOST.match(value, len(self._folder)):
             written = value[len(self._folder) : -1]
+            message = f"{local(stated.predicate)} lacks its scheme and is read as an address of this site"
+            right = f"https://{written}"
             self._add(
-                Problem(
-                    "iri-relative",
-                    "warning",
-                    f"{local(stated.predicate)} lacks its scheme and is read as an address of this site",
-                    item,
-                    "value",
-                    stated.predicate,
-                    value,
-                    found=written,
-                    expected=f"https://{written}",
-                    advice=f"write https://{written}",
-                    syntax=stated.syntax,
-                )
+                Problem(item, stated, "value", "iri-relative", "warning", message, written, right, f"write {right}")
             )
 
 

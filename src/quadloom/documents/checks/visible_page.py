@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 
 from quadloom.documents.checks.values import is_date, is_number
 from quadloom.documents.syntaxes.registry import Context
@@ -32,59 +33,56 @@ class VisiblePage:
     def __init__(self, context: Context) -> None:
         self._elements = context.all_elements
         self._title = context.facts.title
-        self._hidden: list[str] | None = None
-        self._joined: str | None = None
-        self._words: bytes | None = None
-        self._separated: str | None = None
 
     def _without_scripts(self, text: str) -> str:
         """Empty if what people see is not known."""
-        if self._hidden is None:
-            elements = self._elements
-            body = elements.named("body")[0]
-            hidden = sorted([at for at in elements.named("script") + elements.named("style") if at > body])
-            self._hidden = [elements.text(at) for at in hidden]
         text = _without(text, self._hidden)
         return f"{self._title} {text}" if len(" ".join(text.split(None, _LEAST)[:_LEAST])) >= _LEAST else ""
 
-    def _all_text(self) -> str:
-        """The text without blanks between elements."""
-        if self._joined is None:
-            bodies = self._elements.named("body")
-            self._joined = self._without_scripts(self._elements.text(bodies[0])) if bodies else ""
-        return self._joined
+    @cached_property
+    def _hidden(self) -> list[str]:
+        elements = self._elements
+        body = elements.named("body")[0]
+        hidden = sorted([at for at in elements.named("script") + elements.named("style") if at > body])
+        return [elements.text(at) for at in hidden]
 
-    def _separate(self) -> str:
+    @cached_property
+    def _joined(self) -> str:
+        """The text without blanks between elements."""
+        bodies = self._elements.named("body")
+        return self._without_scripts(self._elements.text(bodies[0])) if bodies else ""
+
+    @cached_property
+    def _words(self) -> bytes:
+        return self._joined.encode("utf-8", "replace").lower()
+
+    @cached_property
+    def _separated(self) -> str:
         """The text with blanks between elements."""
-        if self._separated is None:
-            body = self._elements.tree.body
-            self._separated = self._without_scripts(body.text(separator=" ")) if body is not None else ""
-        return self._separated
+        body = self._elements.tree.body
+        return self._without_scripts(body.text(separator=" ")) if body is not None else ""
 
     def shows_text(self, text: str) -> bool:
         """Whether most words of a text are there."""
-        if self._words is None:
-            elements = self._elements
-            if any(text in elements.text(at) for at in elements.named("h1")):
-                return True  # as on most pages, which need not be searched as a whole
-            shown = self._all_text()
-            if text in shown:
-                return True
-            self._words = shown.encode("utf-8", "replace").lower()
+        elements = self._elements
+        if any(text in elements.text(at) for at in elements.named("h1")):
+            return True  # as on most pages, which need not be searched as a whole
+        if text in self._joined or not self._joined:
+            return True
         words = self._words
-        return not words or text.encode("utf-8", "replace").lower() in words or _most(_WORD.findall(text), words)
+        return text.encode("utf-8", "replace").lower() in words or _most(_WORD.findall(text), words)
 
     def shows_number(self, text: str) -> bool:
         """Whether a number is there in any notation: 1299.5 is also `1,299.50`, `1.299,50` and `1 299 50`. What is not
         a number counts as shown: it is another defect."""
-        joined = self._all_text()
+        joined = self._joined
         if not joined or not is_number(text) or _stands_alone(text, joined):
             return True
         whole, cents = divmod(round(abs(float(text)) * 100), 100)
         groups = f"{whole:,}".split(",")
         if groups[0] not in joined and text not in joined:  # what no text has, no part of it has
             return False
-        page = self._separate()
+        page = self._separated
         if text in page:
             return True
         decimals = r"(?:[.,]0+)?" if not cents else rf"\s{{0,3}}[.,'’]?\s{{0,3}}{f'{cents:02}'.rstrip('0')}0*"
@@ -103,14 +101,14 @@ class VisiblePage:
         if text[4] != "-" or not 1 <= int(text[5:7]) <= 12 or not text[8:10].isdigit():
             return True
         month, day = int(text[5:7]), int(text[8:10])
-        joined = self._all_text()
+        joined = self._joined
         if not joined:
             return True
         if str(day) not in joined:
             return False
         if text[:4] in joined and _has_number(joined, day):
             return True  # as in most dates; to separate the elements costs more than all other comparisons
-        page = self._separate()
+        page = self._separated
         if not _has_number(page, day):
             return False
         if text[:4] in page or _has_number(page, month):

@@ -8,24 +8,23 @@ the source. A property without domains fits every type; one without ranges takes
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar
 
 import msgspec
 
-from quadloom.documents.checks.values import DATE_RULE, DURATION_RULE, MARKED, SPECIAL, TIME_RULE, ValueRule
+from quadloom.documents.checks.values import DATE_RULE, DURATION_RULE, MARKED, OTHER, SPECIAL, TIME_RULE, ValueRule
+from quadloom.documents.memo import Memo
 from quadloom.documents.syntaxes.source_positions import local_name
 from quadloom.errors import SettingsError
 from quadloom.model.finding import Severity
 
 FOLDER = Path(__file__).parent / "vocabularies"
-_MAX_SHAPES = 256  # sets of types whose properties are remembered; a hostile page invents more
+_MAX_SHAPES = 256  # sets of types whose properties are remembered
 _MAX_TERMS = 4096  # the same for single terms
-T = TypeVar("T")
 _ANYWHERE = frozenset(("Role", "Enumeration"))
 _WRITTEN = frozenset(("Text", "URL", "Number", "Boolean", "Date", "DateTime", "Time", "DataType"))
 _BASIC = frozenset(("Text", "Number", "Boolean", "Date", "DateTime", "Time"))
@@ -48,7 +47,7 @@ class PropertyTerm(msgspec.Struct, frozen=True):
     marked: bool = False  # items that have it are worth a look as a whole; see `consistency`
 
 
-class ItemKind:
+class ItemKind(msgspec.Struct, frozen=True, eq=False):
     """What is the same for all items with the same types: pages of one template have few kinds.
 
     `type`: the local name of the first type. `shape`: names of the types in schema.org; None = one of them is unknown
@@ -58,22 +57,11 @@ class ItemKind:
     written.
     """
 
-    __slots__ = ("odd", "properties", "shape", "space", "type")
-
-    def __init__(
-        self,
-        type: str = "",
-        shape: tuple[str, ...] | None = None,
-        properties: Mapping[str, PropertyTerm] = MappingProxyType({}),
-        *,
-        odd: bool = False,
-        space: str = "",
-    ) -> None:
-        self.type = type
-        self.shape = shape
-        self.properties = properties
-        self.odd = odd
-        self.space = space
+    type: str = ""
+    shape: tuple[str, ...] | None = None
+    properties: Mapping[str, PropertyTerm] = MappingProxyType({})
+    odd: bool = False
+    space: str = ""
 
 
 class Vocabulary:
@@ -92,10 +80,13 @@ class Vocabulary:
         self._ancestors: dict[str, frozenset[str]] = {}
         self._by_enumeration: dict[str, list[str]] = {}  # members by each type above them
         self._by_domain: dict[str, list[int]] = {}  # places of properties by domain, "" for those that fit every type
-        self._shapes: dict[tuple[str, ...], dict[str, PropertyTerm]] = {}
-        self._accepted: dict[tuple[str, tuple[str, ...]], bool] = {}
-        self._nearest: dict[str, list[str]] = {}
-        self._owners: dict[tuple[str, tuple[str, ...]], tuple[str, str]] = {}
+        self._shapes = Memo(self._shape, _MAX_SHAPES)
+        self._accepted = Memo(self._accepts, _MAX_TERMS)
+        # To compare one name with all of them takes milliseconds, and a template repeats its mistakes.
+        self._near_types: Memo[str, list[str]] = Memo(lambda name: _nearest(name, self.types), _MAX_TERMS)
+        self._near_properties = Memo(self._nearest_properties, _MAX_TERMS)
+        self._near_members = Memo(self._nearest_members, _MAX_TERMS)
+        self._owners = Memo(self._owners_of, _MAX_TERMS)
         self._read(text, origin)
 
     def _read(self, text: str, origin: str) -> None:
@@ -198,14 +189,11 @@ class Vocabulary:
 
     def shape(self, types: tuple[str, ...]) -> dict[str, PropertyTerm]:
         """All properties of things that have these types, by their terms in N-Triples, in every namespace."""
-        shape = self._shapes.get(types)
-        if shape is None:
-            fitting = self._fitting(frozenset(("",)).union(*(self.ancestors(name) for name in types)))
-            shape = {f"<{space}{one.name}>": one for space in self.namespaces[:2] for one in fitting}
-            if len(self._shapes) >= _MAX_SHAPES:
-                self._shapes.clear()
-            self._shapes[types] = shape
-        return shape
+        return self._shapes[types]
+
+    def _shape(self, types: tuple[str, ...]) -> dict[str, PropertyTerm]:
+        fitting = self._fitting(frozenset(("",)).union(*(self.ancestors(name) for name in types)))
+        return {f"<{space}{one.name}>": one for space in self.namespaces[:2] for one in fitting}
 
     def _fitting(self, domains: frozenset[str]) -> list[PropertyTerm]:
         """Properties with one of the domains, in the order of the table. Looked up by domain: a site has dozens of
@@ -229,65 +217,50 @@ class Vocabulary:
 
     def accepts(self, of: PropertyTerm, types: tuple[str, ...]) -> bool:
         """Whether a property takes things with these types. A Role may stand before any value."""
-        key = (of.name, types)
-        known = self._accepted.get(key)
-        if known is None:
-            wanted = of.things | of.enumerations
-            known = (
-                not of.ranges
-                or "Thing" in wanted
-                or self.fits(types, wanted | _ANYWHERE)
-                or any(not _WRITTEN.isdisjoint(self.ancestors(name)) for name in types)
-            )
-            if len(self._accepted) >= _MAX_TERMS:
-                self._accepted.clear()
-            self._accepted[key] = known
-        return known
+        return self._accepted[of.name, types]
+
+    def _accepts(self, key: tuple[str, tuple[str, ...]]) -> bool:
+        of, types = self.properties[key[0]], key[1]
+        wanted = of.things | of.enumerations
+        return (
+            not of.ranges
+            or "Thing" in wanted
+            or self.fits(types, wanted | _ANYWHERE)
+            or any(not _WRITTEN.isdisjoint(self.ancestors(name)) for name in types)
+        )
 
     def nearest_types(self, name: str) -> list[str]:
-        key = f"{name} type"
-        near = self._nearest.get(key)
-        if near is None:
-            near = _nearest(name, self.types)
-            _remember(self._nearest, key, near)
-        return near
+        return self._near_types[name]
 
     def nearest_properties(self, name: str, types: tuple[str, ...]) -> list[str]:
         """Real names like this one, first among those that the types have."""
-        key = f"{name} {' '.join(types)}"
-        near = self._nearest.get(key)
-        if near is None:  # to compare one name with all of them takes milliseconds, and a template repeats its mistakes
-            own = [one.name for one in self.shape(types).values()] if types else []
-            near = _nearest(name, dict.fromkeys(own)) or _nearest(name, self.properties)
-            _remember(self._nearest, key, near)
-        return near
+        return self._near_properties[name, types]
+
+    def _nearest_properties(self, key: tuple[str, tuple[str, ...]]) -> list[str]:
+        name, types = key
+        own = [one.name for one in self.shape(types).values()] if types else []
+        return _nearest(name, dict.fromkeys(own)) or _nearest(name, self.properties)
+
+    def nearest_members(self, name: str, of: PropertyTerm) -> list[str]:
+        return self._near_members[name, of.name]
+
+    def _nearest_members(self, key: tuple[str, str]) -> list[str]:
+        return _nearest(key[0], dict.fromkeys(sorted(self.properties[key[1]].members)))
 
     def owners(self, of: PropertyTerm, types: tuple[str, ...]) -> tuple[str, str]:
         """What is expected of a property that these types do not have, and what to do: the types that have it, and
         properties with similar names that these types have."""
-        key = (of.name, types)
-        known = self._owners.get(key)
-        if known is None:
-            domains = sorted(of.domains)
-            own = self.shape(types)
-            near = [name for name in self.nearest_properties(of.name, types) if f"<{self.namespaces[0]}{name}>" in own]
-            known = (
-                f"{of.name} on {', '.join(domains[:6])}{' …' if len(domains) > 6 else ''}",
-                (f"write {' or '.join(near)}, or " if near else "")
-                + f"put it on {' or '.join(domains[:3])}{' …' if len(domains) > 3 else ''}",
-            )
-            if len(self._owners) >= _MAX_TERMS:
-                self._owners.clear()
-            self._owners[key] = known
-        return known
+        return self._owners[of.name, types]
 
-    def nearest_members(self, name: str, of: PropertyTerm) -> list[str]:
-        key = f"{name} member {of.name}"
-        near = self._nearest.get(key)
-        if near is None:
-            near = _nearest(name, dict.fromkeys(sorted(of.members)))
-            _remember(self._nearest, key, near)
-        return near
+    def _owners_of(self, key: tuple[str, tuple[str, ...]]) -> tuple[str, str]:
+        name, types = key
+        domains, own = sorted(self.properties[name].domains), self.shape(types)
+        near = [one for one in self.nearest_properties(name, types) if f"<{self.namespaces[0]}{one}>" in own]
+        return (
+            f"{name} on {', '.join(domains[:6])}{' …' if len(domains) > 6 else ''}",
+            (f"write {' or '.join(near)}, or " if near else "")
+            + f"put it on {' or '.join(domains[:3])}{' …' if len(domains) > 3 else ''}",
+        )
 
 
 def _nearest(name: str, names: dict[str, object] | dict[str, PropertyTerm] | dict[str, tuple[str, ...]]) -> list[str]:
@@ -322,10 +295,14 @@ class Vocabularies:
         self.tables = tables
         self._by_namespace = {space: table for table in tables for space in table.namespaces}
         self.schema = next(table for table in tables if table.prefix == "schema")
-        self._type_names: dict[str, str] = {}
-        self._kinds: dict[tuple[str, ...], ItemKind] = {}
-        self._silent: dict[str, bool] = {}
-        self._quiet: dict[str, bool] = {}
+        self.kinds = Memo(self._kind, _MAX_SHAPES)
+        """What is the same for all items with the same types, given as terms in N-Triples."""
+        self.silent = Memo(self._is_silent, _MAX_TERMS)
+        """Whether nothing can be said about a literal of a property, except by its own datatype: its vocabulary is
+        another than schema.org and knows it, and there is no rule for it."""
+        self.quiet = Memo(self._is_quiet, _MAX_TERMS)
+        """The same for values of every kind, and also for properties of vocabularies that nobody described here."""
+        self._type_names = Memo(self._schema_type, _MAX_TERMS)
         is_first = self._by_namespace[self.schema.namespaces[0]] is self.schema  # a user's own table may take its place
         self._unlimited = self.schema.all_terms() if is_first else {}
 
@@ -335,17 +312,8 @@ class Vocabularies:
         table = self._by_namespace.get(iri[:cut])
         return (table, iri[cut:]) if table is not None else None
 
-    def kind(self, types: tuple[str, ...]) -> ItemKind:
-        """What is the same for all items with these types, given as terms in N-Triples."""
-        kind = self._kinds.get(types)
-        if kind is None:
-            if len(self._kinds) >= _MAX_SHAPES:
-                self._kinds.clear()
-            kind = self._kinds[types] = self._kind(types)
-        return kind
-
     def _kind(self, types: tuple[str, ...]) -> ItemKind:
-        names = tuple(self.schema_type(term) for term in types)
+        names = tuple(self._type_names[term] for term in types)
         shape = names if "" not in names else None
         space = next((term[1 : -1 - len(name)] for term, name in zip(types, names, strict=True) if name), "")
         return ItemKind(
@@ -364,47 +332,25 @@ class Vocabularies:
         table, name = found
         return name not in table.types or name in table.superseded
 
-    def schema_type(self, term: str) -> str:
+    def _schema_type(self, term: str) -> str:
         """The name of a type of schema.org, given as a term in N-Triples; empty = another one, or none."""
-        name = self._type_names.get(term)
-        if name is None:
-            found = self.find(term[1:-1])
-            name = found[1] if found is not None and found[0] is self.schema and found[1] in self.schema.types else ""
-            _remember(self._type_names, term, name)
-        return name
+        found = self.find(term[1:-1])
+        return found[1] if found is not None and found[0] is self.schema and found[1] in self.schema.types else ""
 
-    def is_silent(self, term: str, ruled: Container[str]) -> bool:
-        """Whether nothing can be said about a literal of this property, except by its own datatype: its vocabulary is
-        another than schema.org and knows it, and no rule (`ruled`) exists for it."""
-        silent = self._silent.get(term)
-        if silent is None:
-            found = self.find(term[1:-1])
-            known = found[0].properties.get(found[1]) if found is not None else None
-            silent = (
-                found is not None
-                and known is not None
-                and found[0] is not self.schema
-                and not (known.superseded or known.domains or known.ranges)
-                and term not in ruled
-            )
-            _remember(self._silent, term, silent)
-        return silent
+    def _is_silent(self, term: str) -> bool:
+        found = self.find(term[1:-1])
+        known = found[0].properties.get(found[1]) if found is not None else None
+        return (
+            found is not None
+            and known is not None
+            and found[0] is not self.schema
+            and not (known.superseded or known.domains or known.ranges)
+            and term not in OTHER
+        )
 
-    def is_quiet(self, term: str, ruled: Container[str]) -> bool:
-        """The same for values of every kind, and also for properties of vocabularies that nobody described here."""
-        quiet = self._quiet.get(term)
-        if quiet is None:
-            is_foreign = term.startswith("<http") and term not in ruled and self.find(term[1:-1]) is None
-            quiet = is_foreign or self.is_silent(term, ruled)
-            _remember(self._quiet, term, quiet)
-        return quiet
-
-
-def _remember(known: dict[str, T], term: str, value: T) -> None:
-    if len(known) >= _MAX_TERMS:
-        known.clear()
-    if len(term) < 200:
-        known[term] = value
+    def _is_quiet(self, term: str) -> bool:
+        is_foreign = term.startswith("<http") and term not in OTHER and self.find(term[1:-1]) is None
+        return is_foreign or self.silent[term]
 
 
 @lru_cache(maxsize=8)

@@ -7,8 +7,9 @@ needs a look at its value, costs more.
 from __future__ import annotations
 
 import re
+from functools import cached_property
 
-from quadloom.documents.checks.items import Item, Items, Problem, Stated, full_shape, local, text_of
+from quadloom.documents.checks.items import Item, Items, Problem, Stated, Target, full_shape, local, text_of
 from quadloom.documents.checks.value_checks import SCHEMES, ValueCheck
 from quadloom.documents.checks.values import OTHER, XSD_RULES
 from quadloom.documents.checks.vocabulary import PropertyTerm, Vocabularies, Vocabulary
@@ -44,7 +45,7 @@ def vocabulary_problems(
     """
     described = [item for item in items.by_subject.values() if item.stated or item.types]
     for item in described:
-        item.kind = tables.kind(tuple(item.types))
+        item.kind = tables.kinds[tuple(item.types)]
     check = _Check(items, tables, base, all_remarks)
     for item in described:
         check.item(item)
@@ -57,14 +58,20 @@ def vocabulary_problems(
 class _Check:
     def __init__(self, items: Items, tables: Vocabularies, base: str, all_remarks: bool) -> None:
         self.problems: list[Problem] = []
-        self.marked: list[tuple[Item, str]] = []
         self._add = self.problems.append
-        self._values = ValueCheck(items, tables, base, self._add, all_remarks=all_remarks)
+        self.marked: list[tuple[Item, str]] = []
+        self._items = items
+        self._all_remarks = all_remarks
         self._tables = tables
+        self._base = base
         self._schema = tables.schema
         self._fragment = f"<{base.partition('#')[0]}#"
         self._folder = f"<{base.rpartition('/')[0]}/"
         self._schemes: dict[str, dict[str, Item]] = {}
+
+    @cached_property
+    def _values(self) -> ValueCheck:
+        return ValueCheck(self._items, self._tables, self._base, self._add, all_remarks=self._all_remarks)
 
     def item(self, item: Item) -> None:
         kind = item.kind
@@ -78,7 +85,7 @@ class _Check:
             if kind.space not in seen:
                 seen[kind.space] = item
         known_here = kind.properties.get
-        is_quiet, folder = self._tables.is_quiet, self._folder
+        quiet, folder = self._tables.quiet, self._folder
         for one in item.stated:
             predicate, value, syntax = one
             known = known_here(predicate)
@@ -86,7 +93,7 @@ class _Check:
             if known is None:
                 has_nothing = value[-1] != ">" if is_text else not value.startswith(folder)
                 # Microdata without a type makes properties from the page's own address.
-                if has_nothing and syntax != "microdata" and is_quiet(predicate, OTHER):
+                if has_nothing and syntax != "microdata" and quiet[predicate]:
                     continue
                 known = self._unfitting(item, one)
                 if known is None:
@@ -94,7 +101,7 @@ class _Check:
             elif is_text and known.plain:
                 continue
             if known.superseded:
-                self._superseded(item, Stated(*one), known)
+                self._superseded(item, Stated(*one), self._schema, known)
             if known.marked:
                 self.marked.append((item, known.name))
             if is_text:
@@ -112,36 +119,37 @@ class _Check:
         if name in table.types:
             newer = table.superseded.get(name)
             if newer:
+                message, advice = f"the type {name} is superseded by {newer}", f"write {newer}"
                 self._add(
                     Problem(
+                        item,
+                        Stated("", term, item.syntax),
+                        "type",
                         f"{table.code}-superseded",
                         "info",
-                        f"the type {name} is superseded by {newer}",
-                        item,
-                        "type",
-                        value=term,
-                        found=name,
-                        expected=newer,
-                        advice=f"write {newer}",
-                        syntax=item.syntax,
+                        message,
+                        name,
+                        newer,
+                        advice,
                     )
                 )
         elif table.types and name not in table.members and name not in table.datatypes:
-            near = table.nearest_types(name)
+            near = " or ".join(table.nearest_types(name))
+            message = f"{name} is not a type of schema.org"
+            if table.prefix != SCHEMA:
+                message = f"{table.prefix}:{name} is not a type"
+            advice = f"write {near}" if near else f"choose a type of {table.namespaces[0]}"
             self._add(
                 Problem(
+                    item,
+                    Stated("", term, item.syntax),
+                    "type",
                     f"{table.code}-unknown-type",
                     table.unknown,
-                    f"{table.prefix}:{name} is not a type"
-                    if table.prefix != SCHEMA
-                    else f"{name} is not a type of schema.org",
-                    item,
-                    "type",
-                    value=term,
-                    found=name,
-                    expected=" or ".join(near),
-                    advice=f"write {' or '.join(near)}" if near else f"choose a type of {table.namespaces[0]}",
-                    syntax=item.syntax,
+                    message,
+                    name,
+                    near,
+                    advice,
                 )
             )
 
@@ -161,17 +169,15 @@ class _Check:
             return False
         self._add(
             Problem(
+                item,
+                Stated("", term, item.syntax),
+                "type",
                 "schema-namespace",
                 "warning",
                 message,
-                item,
-                "type",
-                "",
-                term,
-                found=found,
-                expected=expected,
-                advice=advice,
-                syntax=item.syntax,
+                found,
+                expected,
+                advice,
             )
         )
         return True
@@ -179,7 +185,7 @@ class _Check:
     def _unfitting(self, item: Item, one: tuple[str, str, str]) -> PropertyTerm | None:
         """A property that is not among those of the item's types: why; and its definition if a check goes on."""
         predicate, value, _ = one
-        if value[0] == '"' and value[-1] != ">" and self._tables.is_silent(predicate, OTHER):
+        if value[0] == '"' and value[-1] != ">" and self._tables.silent[predicate]:
             return None
         stated = Stated(*one)
         found = self._tables.find(predicate[1:-1])
@@ -201,80 +207,29 @@ class _Check:
             return None
         if not table.properties or (table is self._schema and name in ("type", "id", "context")):
             return None
-        near = table.nearest_properties(name, item.shape or ())
-        self._add(
-            Problem(
-                f"{table.code}-unknown-property",
-                table.unknown,
-                f"{name} is not a property of {'schema.org' if table is self._schema else table.prefix}",
-                item,
-                "property",
-                predicate,
-                stated.value,
-                found=name,
-                expected=" or ".join(near),
-                advice=f"write {' or '.join(near)}"
-                if near
-                else f"choose a property of {item.type or 'the vocabulary'}",
-                syntax=stated.syntax,
-            )
-        )
+        near = " or ".join(table.nearest_properties(name, item.kind.shape or ()))
+        message = f"{name} is not a property of {'schema.org' if table is self._schema else table.prefix}"
+        advice = f"write {near}" if near else f"choose a property of {item.kind.type or 'the vocabulary'}"
+        code = f"{table.code}-unknown-property"
+        self._add(Problem(item, stated, "property", code, table.unknown, message, name, near, advice))
         return None
 
     def _wrong_domain(self, item: Item, stated: Stated, known: PropertyTerm, shape: tuple[str, ...]) -> None:
-        self._add(
-            Problem(
-                "schema-wrong-domain",
-                "warning",
-                f"{known.name} is not a property of {' or '.join(shape)}",
-                item,
-                "property",
-                stated.predicate,
-                stated.value,
-                f"{known.name} on {', '.join(shape)}",
-                *self._schema.owners(known, shape),
-                syntax=stated.syntax,
-            )
-        )
+        message = f"{known.name} is not a property of {' or '.join(shape)}"
+        found = f"{known.name} on {', '.join(shape)}"
+        owners = self._schema.owners(known, shape)
+        self._add(Problem(item, stated, "property", "schema-wrong-domain", "warning", message, found, *owners))
 
-    def _superseded(self, item: Item, stated: Stated, known: PropertyTerm) -> None:
-        self._add(
-            Problem(
-                "schema-superseded",
-                "info",
-                f"{known.name} is superseded by {known.superseded}",
-                item,
-                "property",
-                stated.predicate,
-                stated.value,
-                found=known.name,
-                expected=known.superseded,
-                advice=f"write {known.superseded}",
-                syntax=stated.syntax,
-            )
-        )
+    def _superseded(self, item: Item, stated: Stated, table: Vocabulary, known: PropertyTerm) -> None:
+        name = known.name if table is self._schema else f"{table.prefix}:{known.name}"
+        message = f"{name} is superseded by {known.superseded}"
+        code, advice = f"{table.code}-superseded", f"write {known.superseded}"
+        self._add(Problem(item, stated, "property", code, "info", message, known.name, known.superseded, advice))
 
     def _other(self, item: Item, stated: Stated, table: Vocabulary, known: PropertyTerm) -> None:
         """A property of another vocabulary than schema.org."""
-        predicate, value, syntax = stated
         if known.superseded:
-            advice = f"write {known.superseded}"
-            message = f"{table.prefix}:{known.name} is superseded by {known.superseded}"
-            self._add(
-                Problem(
-                    f"{table.code}-superseded",
-                    "info",
-                    message,
-                    item,
-                    "property",
-                    predicate,
-                    value,
-                    known.name,
-                    known.superseded,
-                    advice,
-                    syntax,
-                )
-            )
+            self._superseded(item, stated, table, known)
         if known.domains:
             types = tuple(
                 found[1] for term in item.types if (found := self._tables.find(term[1:-1])) and found[0] is table
@@ -282,37 +237,14 @@ class _Check:
             if types and len(types) == len(item.types) and not table.fits(types, known.domains):
                 message = f"{known.name} is not a property of {' or '.join(types)}"
                 expected = f"{known.name} on {', '.join(sorted(known.domains))}"
-                self._add(
-                    Problem(
-                        f"{table.code}-wrong-domain",
-                        "warning",
-                        message,
-                        item,
-                        "property",
-                        predicate,
-                        value,
-                        known.name,
-                        expected,
-                        "see the vocabulary for what this type has",
-                        syntax,
-                    )
-                )
-        if value[0] == '"' and known.ranges and not known.data:
-            message = f"{known.name} is text, where {' or '.join(known.ranges)} is expected"
+                code, advice = f"{table.code}-wrong-domain", "see the vocabulary for what this type has"
+                self._add(Problem(item, stated, "property", code, "warning", message, known.name, expected, advice))
+        if stated.value[0] == '"' and known.ranges and not known.data:
+            expected = " or ".join(known.ranges)
+            message = f"{known.name} is text, where {expected} is expected"
+            code, advice = f"{table.code}-wrong-value", "describe the thing, or give its address"
             self._add(
-                Problem(
-                    f"{table.code}-wrong-value",
-                    "info",
-                    message,
-                    item,
-                    "value",
-                    predicate,
-                    value,
-                    text_of(value)[:80],
-                    " or ".join(known.ranges),
-                    "describe the thing, or give its address",
-                    syntax,
-                )
+                Problem(item, stated, "value", code, "info", message, text_of(stated.value)[:80], expected, advice)
             )
         self._foreign(item, stated)
 
@@ -349,77 +281,45 @@ class _Check:
         if stated is not None and stated.syntax == "rdfa" and prefix.lower() in _OPEN_GRAPH:
             return
         space = INITIAL_PREFIXES.get(prefix.lower()) or _MORE_PREFIXES.get(prefix.lower(), "")
-        self._add(
-            Problem(
-                "prefix-undeclared",
-                "error",
-                f"the prefix of {term[1:-1]} is not declared",
-                item,
-                "property" if stated else "type",
-                term if stated else "",
-                stated.value if stated else term,
-                found=term[1:-1],
-                expected=f"{prefix}: {space}" if space else f"a declaration of {prefix}:",
-                advice=_declaration(stated.syntax if stated else item.syntax, prefix, space or "http://…"),
-                syntax=stated.syntax if stated else item.syntax,
-            )
-        )
+        message = f"the prefix of {term[1:-1]} is not declared"
+        expected = f"{prefix}: {space}" if space else f"a declaration of {prefix}:"
+        advice = _declaration(stated.syntax if stated else item.syntax, prefix, space or "http://…")
+        target: Target = "property" if stated else "type"
+        where = stated or Stated("", term, item.syntax)
+        self._add(Problem(item, where, target, "prefix-undeclared", "error", message, term[1:-1], expected, advice))
 
     def _untyped(self, item: Item, stated: Stated) -> None:
-        if any(problem.code == "microdata-untyped" and problem.item is item for problem in self.problems):
+        code = "microdata-untyped"
+        if any(problem.code == code and problem.item is item for problem in self.problems):
             return
+        message = "an item without itemtype: its properties belong to no vocabulary"
+        expected = "itemtype with an absolute address"
+        advice = 'add itemtype="https://schema.org/…" beside itemscope'
         self._add(
-            Problem(
-                "microdata-untyped",
-                "warning",
-                "an item without itemtype: its properties belong to no vocabulary",
-                item,
-                "property",
-                stated.predicate,
-                stated.value,
-                found=local(stated.predicate),
-                expected="itemtype with an absolute address",
-                advice='add itemtype="https://schema.org/…" beside itemscope',
-                syntax="microdata",
-            )
+            Problem(item, stated, "property", code, "warning", message, local(stated.predicate), expected, advice)
         )
 
     def schemes(self) -> None:
         """One syntax of a page that writes schema.org's terms in more than one way, or in a way that is not its own."""
-        for syntax, seen in self._schemes.items():
+        for seen in self._schemes.values():
             if len(seen) == 1 and next(iter(seen)) in _OWN_SPACES:
                 continue
             for space, item in seen.items():
                 if "://www." in space:
+                    message, right = f"{space} is not the namespace of schema.org", "https://schema.org/"
+                    texts = message, space, right, f"write {right}"
                     self._add(
                         Problem(
-                            "schema-namespace",
-                            "warning",
-                            f"{space} is not the namespace of schema.org",
-                            item,
-                            "type",
-                            value=item.types[0],
-                            found=space,
-                            expected="https://schema.org/",
-                            advice="write https://schema.org/",
-                            syntax=syntax,
+                            item, Stated("", item.types[0], item.syntax), "type", "schema-namespace", "warning", *texts
                         )
                     )
             if "http://schema.org/" in seen and "https://schema.org/" in seen:
                 item = list(seen.values())[1]
+                message = "http://schema.org/ and https://schema.org/ on one page"
+                advice = "write https://schema.org/ everywhere: queries compare names by character"
+                texts = message, "both", "one of them", advice
                 self._add(
-                    Problem(
-                        "schema-mixed-scheme",
-                        "info",
-                        "http://schema.org/ and https://schema.org/ on one page",
-                        item,
-                        "type",
-                        value=item.types[0],
-                        found="both",
-                        expected="one of them",
-                        advice="write https://schema.org/ everywhere: queries compare names by character",
-                        syntax=syntax,
-                    )
+                    Problem(item, Stated("", item.types[0], item.syntax), "type", "schema-mixed-scheme", "info", *texts)
                 )
 
 

@@ -1,6 +1,6 @@
 /* Colours of blank nodes: digests of what is said about them, until each node has its own. The rules are those of
  * quadloom.documents.syntaxes.rdf.blank_nodes, where it says why; here are the first three, for graphs without lists of blank
- * nodes and triple terms. Nodes that are still alike then are left to the twin in Python. */
+ * nodes and triple terms. Nodes that are still alike then are left to Python. */
 #include "graphs.h"
 
 #define ANCESTORS 8

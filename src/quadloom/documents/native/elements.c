@@ -1,5 +1,5 @@
 /* quadloom.documents.native.elements: the elements of a parsed page by number, and views of its text. See elements.pyi for what
- * the methods promise; quadloom.documents.syntaxes.html.elements has their twins in Python and chooses between the two. */
+ * the methods promise; quadloom.documents.syntaxes.html.elements has the implementation in Python and chooses between the two. */
 #include "elements.h"
 
 #include <stdlib.h>
@@ -45,18 +45,18 @@ int each_number(const page *page, PyObject *numbers, int (*visit)(void *, int32_
 
 /* Elements */
 
-static PyObject *elements_read(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+static PyObject *elements_read(PyObject *module, PyObject *tree) {
     (void)module;
-    if (count != 2) {
-        PyErr_SetString(PyExc_TypeError, "read(tree, address)");
-        return NULL;
-    }
     if (library.node_type == NULL) {
         PyErr_SetString(PyExc_RuntimeError, "call bind first");
         return NULL;
     }
-    void *root = PyLong_AsVoidPtr(args[1]);
-    if (root == NULL && PyErr_Occurred()) {
+    PyObject *node = PyObject_GetAttrString(tree, "root");
+    PyObject *address = node == NULL ? NULL : PyObject_GetAttrString(node, "mem_id");
+    void *root = address == NULL ? NULL : PyLong_AsVoidPtr(address);
+    Py_XDECREF(node);
+    Py_XDECREF(address);
+    if (PyErr_Occurred()) {
         return NULL;
     }
     elements_object *self = PyObject_New(elements_object, elements_type);
@@ -65,8 +65,8 @@ static PyObject *elements_read(PyObject *module, PyObject *const *args, Py_ssize
     }
     memset(&self->page, 0, sizeof self->page);
     self->names = NULL;
-    Py_INCREF(args[0]);
-    self->tree = args[0];
+    Py_INCREF(tree);
+    self->tree = tree;
     const char *problem = page_read(&self->page, root);
     if (problem != NULL) {
         PyErr_SetString(PyExc_ValueError, problem);
@@ -322,6 +322,7 @@ static PyObject *folded_lines(PyObject *module, PyObject *texts) {
 static PyMethodDef elements_methods[] = {
     {"named", elements_named, METH_O, NULL},
     {"having", elements_having, METH_O, NULL},
+    {"carried", elements_carried, METH_O, NULL},
     {"tag", elements_tag, METH_O, NULL},
     {"parent", elements_parent, METH_O, NULL},
     {"attributes", elements_attributes, METH_O, NULL},
@@ -357,7 +358,7 @@ static PyType_Spec elements_spec = {
 
 static PyMethodDef functions[] = {
     {"bind", FAST(bind), METH_FASTCALL, NULL},
-    {"read", FAST(elements_read), METH_FASTCALL, NULL},
+    {"read", elements_read, METH_O, NULL},
     {"start_tags", start_tags, METH_O, NULL},
     {"folded_lines", folded_lines, METH_O, NULL},
     {NULL, NULL, 0, NULL},

@@ -30,6 +30,7 @@ int each_number(const page *page, PyObject *numbers, int (*visit)(void *, int32_
 /* Methods of Elements. */
 PyObject *elements_named(PyObject *elements, PyObject *name);
 PyObject *elements_having(PyObject *elements, PyObject *names);
+PyObject *elements_carried(PyObject *elements, PyObject *names);
 PyObject *elements_values(PyObject *elements, PyObject *const *args, Py_ssize_t count);
 PyObject *elements_nesting(PyObject *elements, PyObject *numbers);
 PyObject *elements_enclosing(PyObject *elements, PyObject *const *args, Py_ssize_t count);

@@ -1,4 +1,4 @@
-"""The native twins of `quadloom.documents.syntaxes.html.elements`, whose docstrings say what the methods promise."""
+"""`quadloom.documents.syntaxes.html.elements` in C, whose docstrings say what the methods promise."""
 
 from collections.abc import Sequence
 
@@ -7,14 +7,14 @@ from selectolax.lexbor import LexborHTMLParser
 def bind(path: str, tag_numbers: dict[str, int], attribute_names: dict[str, str], /) -> None:
     """Find lexbor's functions in the loaded library at `path`. Raises ImportError if one is missing."""
 
-def read(tree: LexborHTMLParser, address: int, /) -> Elements:
-    """Read the tree whose root element is at `address`. Raises ValueError if it cannot be done."""
+def read(tree: LexborHTMLParser, /) -> Elements:
+    """Read a tree. Raises ValueError if it cannot be done."""
 
 def start_tags(source: bytes, /) -> int:
     """How many `<` there are that no `/` follows."""
 
 def folded_lines(texts: list[str], /) -> str:
-    """The twin of `folded_lines_in_python` of `quadloom.documents.syntaxes.html.text`. No text may hold a lone
+    """`folded_lines_in_python` of `quadloom.documents.syntaxes.html.text`. No text may hold a lone
     surrogate, as no text of a parsed page does."""
 
 class Elements:
@@ -23,6 +23,7 @@ class Elements:
     def __len__(self) -> int: ...
     def named(self, name: str, /) -> list[int]: ...
     def having(self, names: tuple[str, ...], /) -> list[int]: ...
+    def carried(self, names: tuple[str, ...], /) -> list[str]: ...
     def tag(self, number: int, /) -> str: ...
     def parent(self, number: int, /) -> int: ...
     def attributes(self, number: int, /) -> dict[str, str | None]: ...

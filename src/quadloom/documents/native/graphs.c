@@ -1,5 +1,5 @@
 /* quadloom.documents.native.graphs: the canonical lines of a page's graph. See graphs.pyi for what it promises and
- * quadloom.documents.syntaxes.rdf.blank_nodes, which has the twin in Python, for why blank nodes get the names they get. */
+ * quadloom.documents.syntaxes.rdf.blank_nodes, which has the implementation in Python, for why blank nodes get the names they get. */
 #include "graphs.h"
 
 static const char FIRST[] = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#first>";
@@ -40,7 +40,7 @@ static int32_t node_of(graph *graph, span label) {
     return graph->table[slot] = graph->nodes++;
 }
 
-/* Reads the terms. 1 = all is understood, 0 = the twin in Python must do it, -1 = an exception is set. */
+/* Reads the terms. 1 = all is understood, 0 = Python must do it, -1 = an exception is set. */
 static int read_statements(graph *graph, PyObject *triples) {
     size_t blanks = 0;
     for (Py_ssize_t at = 0; at < graph->count; at++) {

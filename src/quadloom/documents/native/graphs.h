@@ -61,7 +61,7 @@ static inline int by_text(const void *one, const void *other) {
 /* The digest of a text. -1 = an exception is set. */
 int hashed(const graph *graph, const char *text, size_t length, unsigned char *colour);
 
-/* Gives every node a colour of its own. 1 = done, 0 = the twin in Python must do it, -1 = an exception is set. */
+/* Gives every node a colour of its own. 1 = done, 0 = Python must do it, -1 = an exception is set. */
 int colour(graph *graph);
 
 #endif

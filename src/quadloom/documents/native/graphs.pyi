@@ -1,4 +1,4 @@
-"""The native twin of `quadloom.documents.syntaxes.rdf.blank_nodes.canonical`."""
+"""`quadloom.documents.syntaxes.rdf.blank_nodes.canonical` in C."""
 
 from collections.abc import Callable
 

@@ -134,7 +134,7 @@ static int add_element(reader *self, void *node, int32_t parent) {
         .first_piece = into->piece_count,
         .first_event = into->event_count,
     };
-    if (into->elements[number].tag < KNOWN_TAGS) {
+    if (into->elements[number].tag < TAG_FLAGS) {
         into->has_tag[into->elements[number].tag] = 1;
     }
     into->element_count++;

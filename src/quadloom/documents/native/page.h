@@ -38,10 +38,10 @@ typedef struct {
 enum { EVENT_TEXT = 0, EVENT_START = 1, EVENT_END = 2, EVENT_OTHER = 3 };
 #define EVENT(number, kind) ((int32_t)(((uint32_t)(number) << 2) | (kind)))
 
-#define KNOWN_TAGS 256 /* lexbor numbers the names of HTML from 0 */
+#define TAG_FLAGS 256 /* lexbor numbers the names of HTML from 0 */
 
 typedef struct {
-    unsigned char has_tag[KNOWN_TAGS];
+    unsigned char has_tag[TAG_FLAGS];
     page_element *elements; /* and one more behind the last, which holds the ends */
     int32_t element_count;
     page_attribute *attributes;

@@ -1,5 +1,5 @@
 /* quadloom.documents.native.records: loops over the statements and links of a page, for which Python needs a microsecond a turn. See
- * records.pyi for what they promise. The twins are in quadloom.documents.syntaxes.rdf.links, quadloom.documents.index and
+ * records.pyi for what they promise. The implementations in Python are in quadloom.documents.syntaxes.rdf.links, quadloom.documents.index and
  * quadloom.documents.extract; that of references.c in quadloom.documents.syntaxes.iri. */
 #include "records.h"
 

@@ -1,4 +1,4 @@
-"""The native twins of loops over the references, links and statements of a page. They know the usual cases; what they
+"""Loops over the references, links and statements of a page, in C. They know the usual cases; what they
 leave to their callers is said for each."""
 
 from collections.abc import Callable, Set

@@ -1,4 +1,4 @@
-/* Joining the references of a page to its base by concatenation; see records.pyi. The twin and the reasons are in
+/* Joining the references of a page to its base by concatenation; see records.pyi. The implementation in Python and the reasons are in
  * quadloom.documents.syntaxes.iri. */
 #include <string.h>
 

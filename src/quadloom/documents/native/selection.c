@@ -39,7 +39,7 @@ PyObject *elements_named(PyObject *object, PyObject *name) {
     }
     if (known != NULL) {
         size_t tag = PyLong_AsSize_t(known);
-        int is_there = tag >= KNOWN_TAGS || page->has_tag[tag]; /* of most names that are asked for there is none */
+        int is_there = tag >= TAG_FLAGS || page->has_tag[tag]; /* of most names that are asked for there is none */
         for (int32_t at = 0; is_there && at < page->element_count; at++) {
             if (page->elements[at].tag == tag && append_number(found, at) < 0) {
                 Py_DECREF(found);
@@ -62,6 +62,11 @@ PyObject *elements_named(PyObject *object, PyObject *name) {
     return found;
 }
 
+static int is_attribute(const page_name *name, const char *text, size_t length) {
+    int is_prefix = length > 0 && text[length - 1] == ':';
+    return (name->length == length || (name->length > length && is_prefix)) && memcmp(name->text, text, length) == 0;
+}
+
 /* Marks in `wanted` (one byte a name of the page) which names are in the tuple; how many, -1 with an exception. A name
  * that ends with a colon stands for all that begin so. */
 static int mark_names(const page *page, PyObject *names, unsigned char *wanted, int mark) {
@@ -75,11 +80,8 @@ static int mark_names(const page *page, PyObject *names, unsigned char *wanted, 
             Py_XDECREF(item);
             return -1;
         }
-        int is_prefix = length > 0 && text[length - 1] == ':';
         for (int32_t number = 0; number < page->name_count; number++) {
-            const page_name *name = &page->names[number];
-            if ((name->length == (size_t)length || (name->length > (size_t)length && is_prefix)) &&
-                memcmp(name->text, text, (size_t)length) == 0) {
+            if (is_attribute(&page->names[number], text, (size_t)length)) {
                 wanted[number] = (unsigned char)(mark ? mark : at + 1);
                 marked++;
             }
@@ -87,6 +89,25 @@ static int mark_names(const page *page, PyObject *names, unsigned char *wanted, 
         Py_DECREF(item);
     }
     return count < 0 ? -1 : marked;
+}
+
+PyObject *elements_carried(PyObject *object, PyObject *names) {
+    const page *page = &((elements_object *)object)->page;
+    Py_ssize_t count = PyTuple_Size(names);
+    PyObject *found = count < 0 ? NULL : PyList_New(0);
+    for (Py_ssize_t at = 0; found != NULL && at < count; at++) {
+        PyObject *item = PyTuple_GetItem(names, at); /* borrowed */
+        Py_ssize_t length;
+        const char *text = PyUnicode_AsUTF8AndSize(item, &length);
+        int32_t number = 0;
+        while (text != NULL && number < page->name_count && !is_attribute(&page->names[number], text, (size_t)length)) {
+            number++;
+        }
+        if (text == NULL || (number < page->name_count && PyList_Append(found, item) < 0)) {
+            Py_CLEAR(found);
+        }
+    }
+    return found;
 }
 
 PyObject *elements_having(PyObject *object, PyObject *names) {

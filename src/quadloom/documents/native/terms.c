@@ -1,5 +1,5 @@
 /* quadloom.documents.native.terms: a page makes some hundred terms and statements one by one, each of which takes Python several
- * calls. See terms.pyi for what is promised. The twins are in quadloom.documents.syntaxes.terms, quadloom.documents.syntaxes.html.text and
+ * calls. See terms.pyi for what is promised. The implementations in Python are in quadloom.documents.syntaxes.terms, quadloom.documents.syntaxes.html.text and
  * quadloom.documents.syntaxes.sink. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -153,8 +153,8 @@ static int literal_arguments(PyObject *const *given, Py_ssize_t count, PyObject 
     return 1;
 }
 
-/* As the function in Python of which this is a twin would say it. */
-static PyObject *ask_twin(PyObject *twin, PyObject *const *given, Py_ssize_t count, PyObject *names) {
+/* What the implementation in Python says. */
+static PyObject *ask_python(PyObject *python, PyObject *const *given, Py_ssize_t count, PyObject *names) {
     Py_ssize_t named = names != NULL ? PyTuple_Size(names) : 0;
     PyObject *values = PyTuple_New(count), *keywords = PyDict_New(), *result = NULL;
     int failed = values == NULL || keywords == NULL;
@@ -165,14 +165,14 @@ static PyObject *ask_twin(PyObject *twin, PyObject *const *given, Py_ssize_t cou
         failed = PyDict_SetItem(keywords, PyTuple_GetItem(names, at), given[count + at]) < 0;
     }
     if (!failed) {
-        result = PyObject_Call(twin, values, keywords);
+        result = PyObject_Call(python, values, keywords);
     }
     Py_XDECREF(values);
     Py_XDECREF(keywords);
     return result;
 }
 
-static PyObject *literal(PyObject *twin, PyObject *const *given, Py_ssize_t count, PyObject *names) {
+static PyObject *literal(PyObject *python, PyObject *const *given, Py_ssize_t count, PyObject *names) {
     PyObject *wanted[3] = {NULL, NULL, NULL};
     const char *parts[3] = {"", "", ""};
     size_t lengths[3] = {0, 0, 0};
@@ -183,7 +183,7 @@ static PyObject *literal(PyObject *twin, PyObject *const *given, Py_ssize_t coun
         }
     }
     if (!is_usual || (lengths[1] > 0 && !is_usual_language(parts[1], lengths[1]))) {
-        return ask_twin(twin, given, count, names);
+        return ask_python(python, given, count, names);
     }
     output to;
     int escapes = has_escapes(parts[0], lengths[0]);
@@ -223,7 +223,7 @@ static size_t past_plain(const char *text, size_t at, size_t length, int with_ma
     return at;
 }
 
-/* Whether an IRI has a name, perhaps a port, and only plain characters. `_PLAIN` of the twin. */
+/* Whether an IRI has a name, perhaps a port, and only plain characters. `_PLAIN` in Python. */
 static int is_plain_iri(const char *text, size_t length) {
     size_t at = length >= 7 && memcmp(text, "http://", 7) == 0 ? 7 : length >= 8 && memcmp(text, "https://", 8) == 0 ? 8 : 0;
     size_t host = at;
@@ -252,12 +252,12 @@ static int is_plain_iri(const char *text, size_t length) {
     return at == length;
 }
 
-static PyObject *iri(PyObject *twin, PyObject *value) {
+static PyObject *iri(PyObject *python, PyObject *value) {
     size_t length;
     const char *text = utf8_of(value, &length);
     output to;
     if (text == NULL || !is_plain_iri(text, length)) {
-        return PyObject_CallFunctionObjArgs(twin, value, NULL);
+        return PyObject_CallFunctionObjArgs(python, value, NULL);
     }
     if (begin(&to, length + 2) < 0) {
         return NULL;
@@ -309,11 +309,11 @@ static size_t folded_bytes(const unsigned char *text, size_t length) {
     return was_space && length > 0 ? length - 1 : length;
 }
 
-static PyObject *fold(PyObject *twin, PyObject *value) {
+static PyObject *fold(PyObject *python, PyObject *value) {
     size_t length;
     const unsigned char *text = (const unsigned char *)(PyUnicode_CheckExact(value) ? utf8_of(value, &length) : NULL);
     if (text == NULL) {
-        return PyObject_CallFunctionObjArgs(twin, value, NULL);
+        return PyObject_CallFunctionObjArgs(python, value, NULL);
     }
     size_t at = folded_bytes(text, length);
     if (at == length) {
@@ -346,20 +346,20 @@ static PyMethodDef LITERAL = {"literal", (PyCFunction)(void (*)(void))literal, M
 static PyMethodDef IRI = {"iri", iri, METH_O, NULL};
 static PyMethodDef FOLD = {"fold", fold, METH_O, NULL};
 
-/* Each of these functions is bound to its twin, which it asks in rare cases. */
-static PyObject *literal_with(PyObject *module, PyObject *twin) {
+/* Each of these functions is bound to its implementation in Python, which it asks in rare cases. */
+static PyObject *literal_with(PyObject *module, PyObject *python) {
     (void)module;
-    return PyCFunction_New(&LITERAL, twin);
+    return PyCFunction_New(&LITERAL, python);
 }
 
-static PyObject *iri_with(PyObject *module, PyObject *twin) {
+static PyObject *iri_with(PyObject *module, PyObject *python) {
     (void)module;
-    return PyCFunction_New(&IRI, twin);
+    return PyCFunction_New(&IRI, python);
 }
 
-static PyObject *fold_with(PyObject *module, PyObject *twin) {
+static PyObject *fold_with(PyObject *module, PyObject *python) {
     (void)module;
-    return PyCFunction_New(&FOLD, twin);
+    return PyCFunction_New(&FOLD, python);
 }
 
 /* What a page states so far. */

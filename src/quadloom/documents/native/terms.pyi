@@ -1,4 +1,4 @@
-"""The native twins of what writes one term or one statement. Each function is bound to its twin in Python and asks it
+"""What writes one term or one statement, in C. Each function is bound to its implementation in Python and asks it
 in rare cases: a lone surrogate, an unusual language, an IRI that is not plain."""
 
 from collections.abc import Callable, Sequence
@@ -8,13 +8,13 @@ from quadloom.model.quads import Triple
 
 F = TypeVar("F", bound=Callable[..., str | None])
 
-def literal_with(twin: F, /) -> F:
+def literal_with(implementation: F, /) -> F:
     """`literal` of `quadloom.documents.syntaxes.terms`."""
 
-def iri_with(twin: F, /) -> F:
+def iri_with(implementation: F, /) -> F:
     """`iri` of `quadloom.documents.syntaxes.terms`."""
 
-def fold_with(twin: F, /) -> F:
+def fold_with(implementation: F, /) -> F:
     """`fold` of `quadloom.documents.syntaxes.html.text`."""
 
 class Statements:

@@ -1,5 +1,5 @@
 /* quadloom.documents.native.texts: questions about whole texts that Python answers in several passes, here in one. See texts.pyi
- * for what it promises. The twins are in quadloom.documents.syntaxes.charset and quadloom.documents.words.scripts; those of
+ * for what it promises. The implementations in Python are in quadloom.documents.syntaxes.charset and quadloom.documents.words.scripts; those of
  * what markup.c answers in quadloom.documents.syntaxes.guards and quadloom.documents.syntaxes.html.tree. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>

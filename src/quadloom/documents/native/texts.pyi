@@ -1,4 +1,4 @@
-"""The native twins of `is_utf8_in_python` (`quadloom.documents.syntaxes.charset`), `tag_bounds_in_python`
+"""In C: `is_utf8_in_python` (`quadloom.documents.syntaxes.charset`), `tag_bounds_in_python`
 (`quadloom.documents.syntaxes.guards`) and of a part of `splittable_in_python` (`quadloom.documents.words.scripts`)."""
 
 from collections.abc import Callable

@@ -3,7 +3,7 @@
 
 #include "elements.h"
 
-#define KNOWN_TAGS 1024 /* lexbor's own names have small numbers; those of other names are addresses */
+#define INLINE_TAGS 1024 /* lexbor's own names have small numbers; those of other names are addresses */
 
 typedef struct {
     PyObject_HEAD
@@ -202,11 +202,11 @@ static PyObject *view_text(PyObject *object, PyObject *argument) {
 /* Which tags of lexbor's own the names stand for; remembered, because callers pass the same tuple for every page. */
 static const unsigned char *inline_tags(PyObject *names) {
     static PyObject *last;
-    static unsigned char marked[KNOWN_TAGS];
+    static unsigned char marked[INLINE_TAGS];
     if (names == last) {
         return marked;
     }
-    unsigned char wanted[KNOWN_TAGS] = {0};
+    unsigned char wanted[INLINE_TAGS] = {0};
     Py_ssize_t count = PySequence_Size(names);
     for (Py_ssize_t at = 0; at < count; at++) {
         PyObject *name = PySequence_GetItem(names, at);
@@ -219,7 +219,7 @@ static const unsigned char *inline_tags(PyObject *names) {
             return NULL;
         }
         size_t tag = PyLong_AsSize_t(number);
-        if (tag < KNOWN_TAGS) {
+        if (tag < INLINE_TAGS) {
             wanted[tag] = 1;
         }
     }
@@ -291,8 +291,8 @@ static PyObject *view_blocks(PyObject *object, PyObject *names) {
         int32_t event = page->events[at++];
         int32_t number = event >> 2;
         if ((event & 3) != EVENT_TEXT) {
-            uintptr_t tag = (event & 3) == EVENT_OTHER ? KNOWN_TAGS : page->elements[number].tag;
-            if (tag >= KNOWN_TAGS || !is_inline[tag]) {
+            uintptr_t tag = (event & 3) == EVENT_OTHER ? INLINE_TAGS : page->elements[number].tag;
+            if (tag >= INLINE_TAGS || !is_inline[tag]) {
                 due = '\n';
             }
             if ((event & 3) == EVENT_START && self->emptied[number]) {

@@ -218,7 +218,7 @@ def _guess(body: bytes, xml: bool) -> Charset:
 
 
 def is_utf8_in_python(body: bytes) -> bool:
-    """The twin of `quadloom.documents.native.texts.is_utf8`, which decodes nothing."""
+    """As `quadloom.documents.native.texts.is_utf8`, which decodes nothing."""
     try:
         body.decode("utf-8")
     except UnicodeDecodeError:

@@ -61,7 +61,7 @@ def _check_attributes(body: bytes) -> None:
 def tag_bounds_in_python(xml: bytes) -> tuple[int, int]:
     """The depth of elements by a bound, and the longest distance between two `<`. An element counts as open unless
     nothing but its own `/>` can end it, so the bound is exact but for `>` in attribute values and texts. The document
-    is without comments. The twin of `quadloom.documents.native.texts.tag_bounds`."""
+    is without comments. As `quadloom.documents.native.texts.tag_bounds`."""
     depth = deepest = longest = 0
     for piece in xml.split(b"<")[1:]:
         if len(piece) > longest:

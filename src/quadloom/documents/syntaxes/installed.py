@@ -18,12 +18,12 @@ from quadloom.documents.syntaxes.xml import grddl, xslt
 from quadloom.documents.syntaxes.xml import stylesheet_folder as xslt_folder
 
 _HTML = Extractor("html", html.read)
-_META = Extractor("meta", html_meta.read_meta)
-_OPEN_GRAPH = Extractor("opengraph", html_meta.read_opengraph)
-_RDFA = Extractor("rdfa", rdfa.read)
+_META = Extractor("meta", html_meta.read_meta, ("content",))
+_OPEN_GRAPH = Extractor("opengraph", html_meta.read_opengraph, ("content",))
+_RDFA = Extractor("rdfa", rdfa.read, ("property", "typeof", "vocab", "rel", "rev"))
 _RDFA_XML = Extractor("rdfa", rdfa.read_xml)
-_MICRODATA = Extractor("microdata", microdata.read)
-_MICROFORMATS = Extractor("microformats", microformats.read)
+_MICRODATA = Extractor("microdata", microdata.read, ("itemscope", "itemprop"))
+_MICROFORMATS = Extractor("microformats", microformats.read, tuple(f".{name}" for name in microformats.ROOT_NAMES))
 _JSONLD_SCRIPTS = Extractor("jsonld", jsonld.read_scripts)
 _JSONLD = Extractor("jsonld", jsonld.read)
 _RDF_FILE = Extractor("rdf", rdf.read, by_kind=True)
@@ -36,8 +36,8 @@ _SITEMAP = Extractor("sitemap", sitemaps_rdf.read)
 _OPML = Extractor("opml", feeds.read_opml)
 _OPEN_SEARCH = Extractor("opensearch", xslt.read)
 _SVG = Extractor("svg", xslt.read)
-_STYLESHEETS = Extractor(xslt_folder.SYNTAX, xslt_folder.read)
-_GRDDL = Extractor(grddl.SYNTAX, grddl.read_page)
+_STYLESHEETS = Extractor(xslt_folder.SYNTAX, xslt_folder.read, is_wanted=lambda settings: settings.stylesheets != "")
+_GRDDL = Extractor(grddl.SYNTAX, grddl.read_page, ("profile", "xmlns:"))
 _GRDDL_XML = Extractor(grddl.SYNTAX, grddl.read)  # the transformation may be that of its namespace, without a sign
 _GENERIC = Extractor(generic_xml.SYNTAX, generic_xml.read)  # last: only if no other syntax stated anything
 _HEAD = (_HTML, _META, _OPEN_GRAPH, _JSONLD_SCRIPTS, _MICRODATA)

@@ -13,6 +13,7 @@ from bisect import bisect
 from functools import lru_cache
 from ipaddress import IPv6Address
 
+from quadloom.documents.memo import Memo
 from quadloom.documents.syntaxes.terms import iri as term_of
 from quadloom.model.url import MAX_LENGTH
 from quadloom.model.url import resolve as resolve_url
@@ -118,6 +119,8 @@ class BaseIri:
 
 def resolve(base: str, reference: str) -> str:
     """The target of `reference` seen from `base` (RFC 3986, 5.2.2, strict)."""
+    if reference[:1] == "#":
+        return base.partition("#")[0] + reference
     if len(reference) > _MEMORABLE:
         return _resolve.__wrapped__(base, reference)
     return _resolve(base, reference)
@@ -138,6 +141,16 @@ def is_absolute(iri: str) -> bool:
 def has_iri_form(value: str) -> bool:
     """Whether `value` starts with a scheme and has no white space: the test that JSON-LD's expansion uses."""
     return _ABSOLUTE.match(value) is not None
+
+
+def well_formed_term(iri: str) -> str | None:
+    """`<iri>` if it is well-formed. Predicates, types and identifiers recur, hence the cache."""
+    return _well_formed_term(iri) if len(iri) <= _MEMORABLE else _well_formed_term.__wrapped__(iri)
+
+
+@lru_cache(maxsize=4096)
+def _well_formed_term(iri: str) -> str | None:
+    return f"<{iri}>" if is_well_formed(iri) else None
 
 
 def is_well_formed(value: str) -> bool:
@@ -227,18 +240,15 @@ def _without_dots(path: str) -> str:
 _plain = re.compile(r"[A-Za-z0-9/_~!$&()*+,;=:@.?-]*\Z").match
 _other_scheme = re.compile(r"(?!https?:)[A-Za-z][A-Za-z0-9+.-]*:", re.IGNORECASE).match
 _SHORT = MAX_LENGTH // 2
-_REMEMBERED = 200  # characters of an href; longer ones are rare, seldom repeat and could fill the memory
+_LONGEST_ORIGIN = 200
 
 # How a reference joins a base, as far as the reference alone determines it: how many folders up, or one of these; and
 # what is put behind. Pages of a site share most of their hrefs, so the answer is cached across pages (0.3 µs a known
 # reference instead of 1.2), and emptied when full: about 16 MB.
 _FROM_ROOT, _WHOLE, _INTRICATE, _QUERY = -1, -2, -3, -4
 _Way = tuple[int, str]
-_ways: dict[str, _Way] = {}
-_MOST_WAYS = 1 << 16
 # Whether the URL standard leaves "http://host:port" as it is. The standard's parser is asked once for each.
-_origins: dict[str, bool] = {}
-_MOST_ORIGINS = 1 << 14
+_origins: Memo[str, bool] = Memo(lambda origin: resolve_url(f"{origin}/") == f"{origin}/", 1 << 14)
 
 
 class ReferenceResolver:
@@ -281,7 +291,7 @@ class ReferenceResolver:
 
     def concatenated(self, href: str) -> str | None:
         """The same for one reference."""
-        way, rest = _ways.get(href) or _remembered_way(href)
+        way, rest = _ways[href]
         if way == _WHOLE:
             return rest
         if way == _INTRICATE or not self._origin:
@@ -307,15 +317,6 @@ def resolve_absolute(iri: str) -> str | None:
     return rest if way == _WHOLE else resolve_url(iri)
 
 
-def _remembered_way(href: str) -> _Way:
-    way = _way(href)
-    if len(href) <= _REMEMBERED:
-        if len(_ways) >= _MOST_WAYS:
-            _ways.clear()
-        _ways[href] = way
-    return way
-
-
 def _way(href: str) -> _Way:
     way, rest = _INTRICATE, href.partition("#")[0]
     if not rest or not _plain(rest) or len(rest) > _SHORT:
@@ -330,6 +331,9 @@ def _way(href: str) -> _Way:
         elif rest[:4] == "http" and _has_plain_origin(rest):
             way = _WHOLE
     return way, rest
+
+
+_ways = Memo(_way, 1 << 16)
 
 
 def _upwards(rest: str) -> _Way:
@@ -348,12 +352,4 @@ _HIGHEST = 16  # folders up
 
 def _has_plain_origin(href: str) -> bool:
     slash = href.find("/", 8)
-    if slash < 0 or slash > _REMEMBERED:
-        return False
-    origin = href[:slash]
-    plain = _origins.get(origin)
-    if plain is None:
-        if len(_origins) >= _MOST_ORIGINS:
-            _origins.clear()
-        plain = _origins[origin] = resolve_url(f"{origin}/") == f"{origin}/"
-    return plain
+    return 0 <= slash <= _LONGEST_ORIGIN and _origins[href[:slash]]

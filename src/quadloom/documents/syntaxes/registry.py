@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from itertools import accumulate
 
 import msgspec
@@ -18,9 +19,11 @@ from lxml import etree
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from quadloom.documents.syntaxes.charset import charset_of, decode, utf8
-from quadloom.documents.syntaxes.html.elements import Elements, elements_of, nodes_named
+from quadloom.documents.syntaxes.html import elements as html_elements
+from quadloom.documents.syntaxes.html.elements import Elements, nodes_named
 from quadloom.documents.syntaxes.html.tree import parse_html, tame
 from quadloom.documents.syntaxes.html.xhtml import as_xhtml
+from quadloom.documents.syntaxes.signs import signs_in
 from quadloom.documents.syntaxes.sink import Sink, sink_limits
 from quadloom.documents.syntaxes.sniffing import xml_root
 from quadloom.documents.syntaxes.xml.document_type import document_type, parse_xml
@@ -28,82 +31,44 @@ from quadloom.model.document import Document, Kind
 from quadloom.model.finding import Finding, Severity
 from quadloom.model.link import Link
 from quadloom.model.service import ServiceAnswer
-from quadloom.settings import Settings
+from quadloom.settings import Settings, TransformSettings
 
 Loader = Callable[[str], bytes]
 """Returns the bytes at a URL (a JSON-LD context, a transformation) or raises `SyntaxInvalid`. Its maker limits time and
 size."""
 
 _DEFAULTS = Settings()
+_MAX_READINGS = 64  # of one registry
 
 
-class Facts:
+class Facts(msgspec.Struct):
     """What a page says about itself, collected by the extractors. The first writer of a text wins."""
 
-    __slots__ = (
-        "canonical",
-        "description",
-        "headings",
-        "image_texts",
-        "images",
-        "language",
-        "lastmods",
-        "link_texts",
-        "mails",
-        "metas",
-        "noarchive",
-        "nofollow",
-        "noindex",
-        "rhythms",
-        "text",
-        "title",
-    )
-
-    def __init__(self) -> None:
-        self.title = ""
-        self.description = ""
-        self.language = ""
-        self.canonical = ""
-        self.text = ""
-        self.headings = ""  # of the main part, one a line; so are the texts of links and images
-        self.link_texts = ""
-        self.image_texts = ""
-        self.mails: dict[str, None] = {}
-        self.images: dict[str, None] = {}
-        self.metas: list[tuple[str, str]] = []  # (name or property in lower case, content), in document order
-        self.noindex = False
-        self.nofollow = False
-        self.noarchive = False
-        self.lastmods: list[tuple[str, float]] = []
-        self.rhythms: list[tuple[str, float]] = []  # (URL, stated seconds between changes)
+    title: str = ""
+    description: str = ""
+    language: str = ""
+    canonical: str = ""
+    text: str = ""
+    headings: str = ""  # of the main part, one a line; so are the texts of links and images
+    link_texts: str = ""
+    image_texts: str = ""
+    mails: dict[str, None] = {}
+    images: dict[str, None] = {}
+    metas: list[tuple[str, str]] = []  # (name or property in lower case, content), in document order
+    noindex: bool = False
+    nofollow: bool = False
+    noarchive: bool = False
+    lastmods: list[tuple[str, float]] = []
+    rhythms: list[tuple[str, float]] = []  # (URL, stated seconds between changes)
 
 
 class Context:
-    """One document under transformation. Trees are made on first use and shared; extractors must not change them."""
+    """One document under transformation. Trees are parsed on first use and shared; extractors must not change them."""
 
     __slots__ = (
-        "_elements",
-        "_positions",
-        "_root",
-        "_utf8",
-        "_xhtml",
-        "answers",
-        "base",
-        "body",
-        "document",
-        "facts",
-        "findings",
-        "headers",
-        "last_steps",
-        "link_texts",
-        "links",
-        "loader",
-        "settings",
-        "shared",
-        "signs",
-        "sink",
-        "url",
-    )
+        "__dict__", "answers", "base", "body", "document", "facts", "findings", "headers", "last_steps", "link_texts",
+        "links", "loader", "most_links", "settings", "shared", "signs", "sink", "url",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -127,17 +92,15 @@ class Context:
         self.loader = loader
         self.sink = Sink(sink_limits(settings.limits, len(body)), url)
         self.links: list[Link] = []
+        self.most_links = settings.limits.links_per_page  # sitemaps raise it
         self.link_texts: list[str] = []  # of the `<a>` elements, in document order; empty if it is no link
         self.last_steps: list[Callable[[Context], None]] = []  # run after all extractors: they may change the tree
         self.findings: list[Finding] = []
         self.facts = Facts()
-        self.signs: frozenset[bytes] = frozenset()  # patterns of the extractors' signs that the body matches
+        self.signs: set[Sign] = set()  # of the document, among those that extractors and checks ask for
         self.shared: dict[str, object] = {}  # by syntax: what its extractor keeps for those that find its places
-        self._utf8 = utf8
-        self._elements: Elements | None = None
-        self._root: etree._Element | None = None
-        self._xhtml: etree._Element | None = None
-        self._positions: Positions | None = None
+        if utf8 is not None:
+            self.utf8 = utf8
 
     @classmethod
     def standalone(
@@ -151,12 +114,10 @@ class Context:
         document = Document(kind, charset=charset.name, root=root.name if root is not None else "")
         return cls(body, document, url=url, settings=settings, loader=loader, utf8=source)
 
-    @property
+    @cached_property
     def utf8(self) -> bytes:
         """The body in UTF-8 without byte order mark."""
-        if self._utf8 is None:
-            self._utf8 = utf8(self.body, self.document.charset)
-        return self._utf8
+        return utf8(self.body, self.document.charset)
 
     @property
     def text(self) -> str:
@@ -168,30 +129,27 @@ class Context:
         """The HTML tree. For XHTML it is made from the XML tree, so that `<script/>` closes itself as it should."""
         return self.all_elements.tree
 
-    @property
+    @cached_property
     def all_elements(self) -> Elements:
         """The elements of the HTML tree by number, for questions about many of them at once."""
-        if self._elements is None:
-            if self.document.kind == "xhtml":
-                source: bytes = etree.tostring(self.root, method="html", encoding="utf-8")
-            else:
-                source = self.utf8
-            source, findings = tame(source)
-            self.findings += findings
-            self._elements = elements_of(parse_html(source))
-        return self._elements
+        if self.document.kind == "xhtml":
+            source: bytes = etree.tostring(self.root, method="html", encoding="utf-8")
+        else:
+            source = self.utf8
+        source, findings = tame(source)
+        self.findings += findings
+        return html_elements.elements_of(parse_html(source))
 
     def elements(self, tag: str) -> list[LexborNode]:
         """Elements of one name, in document order, as nodes of the parser."""
         return nodes_named(self.tree, tag)
 
-    @property
+    @cached_property
     def root(self) -> etree._Element:
         """The root of the XML tree. Raises `SyntaxInvalid` with line and column if the body is not well-formed."""
-        if self._root is None:
-            self._root = parse_xml(self.utf8)
-            self._note_external_entities()
-        return self._root
+        root = parse_xml(self.utf8)
+        self._note_external_entities()
+        return root
 
     def _note_external_entities(self) -> None:
         """Entities of other documents are not read; the text lacks what they stand for."""
@@ -206,19 +164,15 @@ class Context:
                 advice="put the text into the document itself; external entities are not loaded",
             )
 
-    @property
+    @cached_property
     def xhtml(self) -> etree._Element:
         """The root of the HTML tree as XHTML, whether or not the page is well-formed."""
-        if self._xhtml is None:
-            self._xhtml = as_xhtml(self.tree)
-        return self._xhtml
+        return as_xhtml(self.tree)
 
-    @property
+    @cached_property
     def positions(self) -> Positions:
         """Finds line and column of things in the source, for findings."""
-        if self._positions is None:
-            self._positions = Positions(self.utf8)
-        return self._positions
+        return Positions(self.utf8)
 
     def find(
         self,
@@ -235,37 +189,78 @@ class Context:
         self.findings.append(Finding(code, message, severity, "transform", line, column, advice, syntax))
 
 
+Sign = bytes | str
+"""What a document must have for a syntax to state anything: a pattern (RE2, over the body as UTF-8), or in the HTML
+tree the name of an attribute (`xmlns:` stands for all names that begin so) or a `.word` of a class."""
+
+
 class Extractor(msgspec.Struct, frozen=True):
-    """`run` reads one `syntax`. If there are `signs` (patterns in RE2 syntax over the body as UTF-8), it is called only
-    if one of them matches; `Context.signs` holds those that did, for all extractors of the page. `service`: the number
-    of the service whose answer it writes, None for documents that the service does not take. `by_kind`: its syntax has
-    several formats, each a kind of its own, whose names choose it for that kind alone."""
+    """`run` reads one `syntax`. With `signs`, it runs only if the document has one of them; with `is_wanted`, only if
+    the settings want it. `service`: the number of the service whose answer it writes, None for documents that the
+    service does not take. `by_kind`: its syntax has several formats, each a kind of its own, whose names choose it for
+    that kind alone."""
 
     syntax: str
     run: Callable[[Context], None]
-    signs: tuple[bytes, ...] = ()
+    signs: tuple[Sign, ...] = ()
+    is_wanted: Callable[[TransformSettings], bool] | None = None
     service: Callable[[Document], int | None] | None = None
     by_kind: bool = False
+
+
+class Reading:
+    """How documents of one kind are read: the `chosen` extractors, and those of them that the settings `run`."""
+
+    __slots__ = ("_attributes", "_classes", "_patterns", "chosen", "run", "signs")
+
+    def __init__(self, chosen: tuple[Extractor, ...], settings: TransformSettings) -> None:
+        self.chosen = chosen
+        self.run = tuple(one for one in chosen if one.is_wanted is None or one.is_wanted(settings))
+        self.signs = frozenset(sign for one in self.run for sign in one.signs)
+        self._patterns = tuple(one for one in self.signs if isinstance(one, bytes))
+        self._attributes = tuple(one for one in self.signs if isinstance(one, str) and one[0] != ".")
+        self._classes = tuple(one[1:] for one in self.signs if isinstance(one, str) and one[0] == ".")
+
+    def find_signs(self, context: Context) -> None:
+        """Add to `context.signs` those that the document has: once for all extractors."""
+        signs = context.signs
+        if self._patterns:
+            signs.update(signs_in(context.utf8, self._patterns))
+        if self._attributes:
+            signs.update(context.all_elements.carried(self._attributes))
+        if self._classes:
+            signs.update([f".{word}" for word in context.all_elements.words("class", self._classes)])
 
 
 class Registry:
     """Extractors by kind, in the order in which they run. Immutable: `adding` returns a new registry."""
 
-    __slots__ = ("_table",)
+    __slots__ = ("_readings", "_table")
 
     def __init__(self, table: dict[Kind, tuple[Extractor, ...]]) -> None:
         self._table = table
+        self._readings: dict[tuple[Kind, int], tuple[TransformSettings, Reading]] = {}
 
-    def extractors(self, kind: Kind, chosen: Iterable[str] = ()) -> tuple[Extractor, ...]:
-        """Those for `kind`; with `chosen` (some of `names`), only those syntaxes and formats, and always `html`, which
-        finds links and text."""
-        all_of_kind = self._table.get(kind, ())
-        names = frozenset(chosen)
-        if not names:
-            return all_of_kind
-        return tuple(
-            one for one in all_of_kind if one.syntax in names or one.syntax == "html" or (one.by_kind and kind in names)
+    def reading(self, kind: Kind, settings: TransformSettings) -> Reading:
+        """How to read documents of this kind. With `transform.syntaxes` (some of `names`), only those syntaxes and
+        formats, and always `html`, which finds links and text."""
+        key = kind, id(settings)  # a worker has one object of settings for all its pages
+        known = self._readings.get(key)
+        if known is not None and known[0] is settings:
+            return known[1]
+        names = frozenset(settings.syntaxes)
+        reading = Reading(
+            tuple(
+                one
+                for one in self._table.get(kind, ())
+                if not names or one.syntax in names or one.syntax == "html" or (one.by_kind and kind in names)
+            ),
+            settings,
         )
+        if len(self._readings) >= _MAX_READINGS:
+            self._readings.clear()
+        self._readings[key] = settings, reading
+        return reading
 
     def adding(self, extractor: Extractor, kinds: Iterable[Kind]) -> Registry:
         """This registry with one more extractor, which runs last for the given kinds. Plug-ins are added here."""

@@ -48,8 +48,7 @@ def sink_limits(limits: LimitSettings, document_bytes: int) -> SinkLimits:
 
 class StatementsInPython:
     """Statements up to a limit of their number and of their characters (`room`); each takes `each` more than its terms
-    have. If it takes more than `long_size`, `_takes` decides. The twin of
-    `quadloom.documents.native.terms.Statements`."""
+    have. If it takes more than `long_size`, `_takes` decides. As `quadloom.documents.native.terms.Statements`."""
 
     __slots__ = ("_each", "_limit", "_long_size", "_room", "_triples", "overflow")
 
@@ -106,13 +105,13 @@ class Sink(Statements):
     Statements of a document's own named graphs (TriG, N-Quads, JSON-LD) keep their graph; see `pour`.
     """
 
-    __slots__ = ("_blanks", "_limits", "_long", "_named", "long_iris")
+    __slots__ = ("_limits", "_long", "_named", "blanks", "long_iris")
 
     def __init__(self, limits: SinkLimits = _DEFAULTS, graph: str = "") -> None:
         each = len(graph) + 8
         super().__init__(limits.statements, limits.characters, each, each + _LONG)
         self._named: dict[NamedTriple, None] = {}
-        self._blanks = 0
+        self.blanks = 0  # so far; a sink that begins with those of another one gives the same labels
         self._limits = limits
         self._long: set[int] = set()  # hashes of the long terms
         self.long_iris = 0  # statements that were left out; the caller makes a Finding of them
@@ -156,16 +155,8 @@ class Sink(Statements):
 
     def blank(self) -> str:
         """A new blank node label, unique in this sink."""
-        self._blanks += 1
-        return f"_:b{self._blanks - 1}"
-
-    @property
-    def blanks(self) -> int:
-        """How many blank nodes there are so far. `skip_blanks` of another sink makes both give the same labels."""
-        return self._blanks
-
-    def skip_blanks(self, count: int) -> None:
-        self._blanks = count
+        self.blanks += 1
+        return f"_:b{self.blanks - 1}"
 
     def __len__(self) -> int:
         return len(self._triples) + len(self._named)

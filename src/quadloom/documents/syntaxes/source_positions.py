@@ -31,7 +31,7 @@ class TracingSink(Sink):
 
     def __init__(self, blanks: int) -> None:
         super().__init__()
-        self.skip_blanks(blanks)
+        self.blanks = blanks
         self.at = -1
         self.made_by: dict[tuple[str, str, str], int] = {}
 
@@ -44,6 +44,13 @@ def local_name(term: str) -> str:
     """The name of a term in N-Triples without its namespace; of an undeclared prefix the whole, `dct:subject`."""
     value = term.strip("<>")
     return value[max(value.rfind("#"), value.rfind("/")) + 1 :] or value
+
+
+def type_place(source: bytes, start: int, end: int, term: str, attribute: bytes) -> SourcePlace:
+    """The place of a type in an attribute of a tag; else the tag."""
+    name = local_name(term)
+    found = within(source, start, end, name, (attribute,)) if name else None
+    return found or SourcePlace(start, end)
 
 
 def within(source: bytes, start: int, end: int, name: str, attributes: tuple[bytes, ...]) -> SourcePlace | None:

@@ -87,8 +87,11 @@ def analyse_document(text: str, language: str = "") -> AnalysedText:
 def analyse_fields(fields: Mapping[str, str], language: str = "") -> AnalysedText:
     """Analyse a page's texts by field. The language is guessed from the longest if the page does not say it."""
     longest = max(fields.values(), key=len, default="")
-    language = language_of(longest, language)
-    rewritten = {name: new for name, text in fields.items() if (new := splittable_utf8(text)) is not None}
+    language = language.lower().replace("_", "-").partition("-")[0]
+    if not language or not longest.isascii():
+        language = language_of(longest, language)
+    foreign = [(name, text) for name, text in fields.items() if not text.isascii()]
+    rewritten = {name: new for name, text in foreign if (new := splittable_utf8(text)) is not None}
     analysed = AnalysedText(language, rewritten)
     stems = stemmer(language) if language in INDEXED else None
     if stems is None:

@@ -96,7 +96,7 @@ def splittable_utf8(text: str) -> bytes | None:
     if text.isascii():
         return None
     spelled = text.replace(_DOTTED_I, "I") if _DOTTED_I in text else text
-    # One pass instead of several; it leaves rare texts to its twin.
+    # One pass instead of several; it leaves rare texts to Python.
     new = _native(spelled, _SPARSE, _rewritten_line) if _native is not None else None
     if isinstance(new, bytes):
         return new
@@ -106,7 +106,7 @@ def splittable_utf8(text: str) -> bytes | None:
 
 
 def splittable_in_python(text: str) -> str:
-    """The twin of `quadloom.documents.native.texts.with_runs_rewritten`, which knows all rules."""
+    """As `quadloom.documents.native.texts.with_runs_rewritten`, and with all rules."""
     if _SOFT_HYPHEN in text:
         text = text.replace(_SOFT_HYPHEN, "")
     encoded = text.encode("utf-8", "replace")

@@ -7,6 +7,7 @@ from itertools import product
 
 import pytest
 
+from native_parts import native_part
 from quadloom.documents.syntaxes.charset import (
     _CODECS,
     charset_of,
@@ -73,9 +74,9 @@ def test_decoding_never_raises() -> None:
     assert decode(b"\xed\xa0\x80x", "utf-8").endswith("x")  # a lone surrogate in disguise
 
 
-def test_both_twins_know_utf8() -> None:
+def test_both_implementations_know_utf8() -> None:
     """All borders of table 3-7 of the Unicode standard, whole and cut off, behind and before other text."""
-    texts = pytest.importorskip("quadloom.documents.native.texts")
+    texts = native_part("texts")
     borders = bytes.fromhex("00 7f 80 8f 90 9f a0 bf c0 c1 c2 df e0 e1 ec ed ee ef f0 f1 f3 f4 f5 ff")
     for length in range(5):
         for sequence in product(borders, repeat=length) if length < 4 else product(borders[-16:], *[borders[2:11]] * 3):

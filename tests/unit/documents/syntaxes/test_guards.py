@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from native_parts import native_part
 from quadloom.documents.syntaxes.guards import MAX_ATTRIBUTES, MAX_XML_DEPTH, check_xml, tag_bounds_in_python
 from quadloom.errors import SyntaxInvalid
 
@@ -53,7 +54,7 @@ def test_no_text_needs_numpy(padding: bytes) -> None:
 
 
 @given(st.lists(st.sampled_from([b"<", b">", b"/", b"/>", b"</", b"<a", b"!", b"<?", b"'", b"x" * 9, b" "])))
-def test_both_twins_find_the_same_bounds(parts: list[bytes]) -> None:
-    texts = pytest.importorskip("quadloom.documents.native.texts")
+def test_both_implementations_find_the_same_bounds(parts: list[bytes]) -> None:
+    texts = native_part("texts")
     xml = b"".join(parts)
     assert texts.tag_bounds(xml) == tag_bounds_in_python(xml)

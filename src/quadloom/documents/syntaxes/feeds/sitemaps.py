@@ -21,7 +21,6 @@ from quadloom.documents.syntaxes.iri import ReferenceResolver
 from quadloom.documents.syntaxes.registry import Context
 from quadloom.documents.syntaxes.terms import XSD, iri, literal
 from quadloom.model.link import Link, stated_rhythm
-from quadloom.settings import LimitSettings
 
 _PART = f"<{DCTERMS}hasPart>"
 _MODIFIED = f"<{DCTERMS}modified>"
@@ -31,11 +30,6 @@ MAX_ENTRIES = 50_000  # what sitemaps.org allows one file; more than `limits.lin
 _LARGE = 1 << 20
 _BLOCK = 1 << 16
 _MAX_EXTENSIONS = 1000  # images, titles and languages of one page; sitemaps.org allows 1000 images
-
-
-def links_allowed(kind: str, limits: LimitSettings) -> int:
-    """How many links of a document of this kind are kept."""
-    return max(limits.links_per_page, MAX_ENTRIES) if kind in ("sitemap", "sitemapindex") else limits.links_per_page
 
 
 def extract(body: bytes, *, url: str, kind: Literal["sitemap", "sitemapindex"] = "sitemap") -> bytes:
@@ -51,7 +45,7 @@ def read(context: Context) -> None:
     sitemap = iri(context.url) or context.sink.blank()
     resolver = ReferenceResolver(context.base)
     wanted = "sitemap" if kind == "sitemapindex" else "url"
-    limit = links_allowed(kind, context.settings.limits)
+    context.most_links = limit = max(context.most_links, MAX_ENTRIES)
     outside = 0
     elements = _streamed(context, wanted) if len(context.utf8) > _LARGE else iter(tolerant_root(context, kind))
     for element in elements:

@@ -1,4 +1,4 @@
-"""The elements of a page through selectolax's nodes: the twin in Python of `quadloom.documents.native.elements`.
+"""The elements of a page through selectolax's nodes: an implementation of `elements.Elements` in Python.
 
 Every question to a node is a call, so few are asked: names come with the one walk that numbers the elements, attributes
 are found by the parser's own selectors, and a text view lets lexbor do the work. Elements within a line are unwrapped,
@@ -71,15 +71,18 @@ class ElementNodes:
         return numbers
 
     def having(self, names: tuple[str, ...], /) -> list[int]:
-        names = tuple([name for name in names if self._may_have(_attribute(name))])
-        if not names:
+        selectors = [f"[{name}]" for name in self.carried(names)]
+        if not selectors:
             return []
-        nodes = self.tree.css(",".join([f"[{name}]" for name in names]))
+        nodes = self.tree.css(",".join(selectors))
         if self._may_have(_FOREIGN):  # there `[href]` also selects `xlink:href`
             nodes = [node for node in nodes if not node.attributes.keys().isdisjoint(names)]
         found = {node.mem_id for node in nodes}  # a node comes once for each selector that it matches
         numbers = self._by_address() if found else {}
         return sorted([numbers[address] for address in found])
+
+    def carried(self, names: tuple[str, ...], /) -> list[str]:
+        return [name for name in names if self._may_have(_attribute(name))]
 
     def tag(self, number: int, /) -> str:
         return self._nodes[number].tag or ""
@@ -166,7 +169,7 @@ class ElementNodes:
             _asked[pattern] = None
             self._signs = None
         if self._signs is None:
-            self._signs = signs_in(self.tree.raw_html, tuple(_asked))
+            self._signs = frozenset(signs_in(self.tree.raw_html, tuple(_asked)))
         return pattern in self._signs or pattern not in _asked
 
     def _by_address(self) -> dict[int, int]:
@@ -233,8 +236,12 @@ class NodeView:
                     nodes[number].unwrap(True)  # and delete it if it is empty, since it would keep two texts apart
         for node in elements._comments:
             node.decompose(False)
-        self._root.merge_text_nodes()
-        return "\n".join(folded_parts(self._root.text(separator=BORDER, skip_empty=True)))
+        root = self._root
+        if self._number > 0 and root.parent is None:  # cut off with what held it: texts are merged below a parent only
+            nodes[0].insert_child(root)
+            root = nodes[0].last_child or root  # a copy
+        root.merge_text_nodes()
+        return "\n".join(folded_parts(root.text(separator=BORDER, skip_empty=True)))
 
 
 _FOREIGN = rb"(?i)<(?:svg|math)[\s/>]"
@@ -245,7 +252,7 @@ _MOST_ASKED = 64
 
 @lru_cache(maxsize=256)
 def _attribute(name: str) -> bytes:
-    return rb"""(?i)[\s"'/]%b[\s=/>]""" % name.encode()
+    return rb"""(?i)[\s"'/]%b""" % name.encode() + (rb"" if name[-1] == ":" else rb"[\s=/>]")
 
 
 @lru_cache(maxsize=8)

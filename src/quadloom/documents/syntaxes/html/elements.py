@@ -1,25 +1,24 @@
-"""The elements of a parsed page by number, and views of its text: a seam with a twin in C and one in Python.
+"""The elements of a parsed page by number, and views of its text: a seam with one implementation in C, one in Python.
 
 A page has a thousand elements, and to ask each of them from Python costs more than to parse it. So the questions are
 about many elements at once: those with a name, those with an attribute, the values of some attributes of some elements.
-What the answers mean is decided by the callers, once, in Python. Both twins give the same answers; tests compare them
-on every page of the corpora. The one in C (`quadloom.documents.native.elements`) is optional and walks lexbor's own
-tree through its public functions. It is used if it was built, if the loaded parser has all these functions, and if both
-twins say the same about a small page."""
+What the answers mean is decided by the callers, once, in Python. Both implementations give the same answers; tests
+compare them on every page of the corpora. The one in C is optional: see `native_elements`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Literal, Protocol
 
-import selectolax.lexbor
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from quadloom.documents.syntaxes.html.element_nodes import COMMON_TAGS, ElementNodes
+from quadloom.documents.syntaxes.html.element_nodes import ElementNodes
+from quadloom.documents.syntaxes.html.native_elements import native_elements
 
 Values = tuple[str | None, ...]
-Twin = Literal["native", "python"]
+Implementation = Literal["native", "python"]
 
 BELOW, BESIDE, LEFT_OUT = 1, 2, 3
 
@@ -70,6 +69,10 @@ class Elements(Protocol):
     def having(self, names: tuple[str, ...], /) -> list[int]:
         """Those that have any of these attributes, with or without a value."""
 
+    def carried(self, names: tuple[str, ...], /) -> list[str]:
+        """Which of these attributes occur; perhaps more of them. A name that ends with a colon stands for all names
+        that begin so."""
+
     def tag(self, number: int, /) -> str:
         """The name, in lower case for HTML."""
 
@@ -103,20 +106,21 @@ class Elements(Protocol):
         """A view of the text below `root`, with nothing left out."""
 
 
-def elements_of(tree: LexborHTMLParser) -> Elements:
-    """The elements of a tree, by the quicker twin that this machine has."""
-    return _read(tree)
-
-
 def native_state() -> str:
-    """Whether this machine has the twin in C, else why not, for `quadloom check`."""
+    """Whether elements are read in C, else why not, for `quadloom check`."""
     return _state
 
 
-def use(twin: Twin) -> None:
-    """Choose the twin for this process: tests run with both. Raises LookupError if this machine does not have it."""
-    global _read
-    _read = _twins[twin]
+@contextmanager
+def using(implementation: Implementation) -> Iterator[None]:
+    """Read with this implementation meanwhile: tests run with both. Raises LookupError if this machine lacks it."""
+    global elements_of
+    before = elements_of
+    elements_of = implementations[implementation]
+    try:
+        yield
+    finally:
+        elements_of = before
 
 
 _SELECTABLE = re.compile(r"[a-z][a-z0-9-]*\Z")
@@ -131,60 +135,10 @@ def nodes_named(tree: LexborHTMLParser, name: str) -> list[LexborNode]:
     return [node for node in root.traverse() if (node.tag or "").lower() == name] if root is not None else []
 
 
-# Names that extractors ask attributes for: one Python string serves all pages.
-_ATTRIBUTE_NAMES = (
-    "about alt aria-hidden aria-label charset class content data datatype datetime height hidden href hreflang "
-    "http-equiv id inlist itemid itemprop itemref itemscope itemtype lang media name onclick prefix property rel "
-    "resource rev role sizes src srcset style tabindex target title type typeof value vocab width xml:lang"
-)
-_SAMPLE = (
-    "<!doctype html><html lang=en><head><title>T</title><meta name=a content='b &amp; c'></head><body id><nav>n"
-    "<a href=/x>x</a></nav><main class='k'>w<b>or</b>d<!-- c --> <p>sch\u00f6n\u00a0 \u200b1<br>2</p><svg>"
-    "<foreignObject a:b=c/></svg><x-y z>\U0001f600</x-y></main><footer>f</footer>"
-)
-
-
-def _load_native() -> tuple[Callable[[LexborHTMLParser], Elements] | None, str]:
-    try:
-        from quadloom.documents.native import elements as native
-
-        native.bind(
-            selectolax.lexbor.__file__,
-            {name: number for number, name in COMMON_TAGS.items()},
-            {name: name for name in _ATTRIBUTE_NAMES.split()},
-        )
-    except ImportError as error:
-        return None, f"not in use: {error}"
-
-    def read(tree: LexborHTMLParser) -> Elements:
-        root = tree.root
-        return native.read(tree, root.mem_id) if root is not None else ElementNodes(tree)
-
-    tree = LexborHTMLParser(_SAMPLE)
-    if _description(read(tree)) != _description(ElementNodes(tree)):
-        return None, "not in use: it reads the trees of this parser in another way"
-    return read, "in use"
-
-
-def _description(elements: Elements) -> list[object]:
-    """All that a twin says about a small page."""
-    everything = list(range(len(elements)))
-    said: list[object] = [
-        elements.named("a"),
-        elements.having(("class", "z")),
-        elements.values(everything, ("class", "id", "content")),
-        elements.texts(everything, 3),
-        elements.nesting(everything[::2]),
-        [(elements.tag(at), elements.parent(at), elements.attributes(at), elements.text(at)) for at in everything],
-    ]
-    view = elements.view(0)
-    view.leave_out(elements.named("nav"))
-    said += [(view.place(at), view.parent(at), view.size(at), view.text(at)) for at in everything]
-    return [*said, view.blocks(("a", "b"))]
-
-
-_native, _state = _load_native()
-_twins: dict[Twin, Callable[[LexborHTMLParser], Elements]] = {"python": ElementNodes}
-if _native is not None:
-    _twins["native"] = _native
-_read = _twins.get("native", ElementNodes)
+_native = native_elements()
+_state = "in use" if not isinstance(_native, str) else f"not in use: {_native}"
+implementations: dict[Implementation, Callable[[LexborHTMLParser], Elements]] = {"python": ElementNodes}
+if not isinstance(_native, str):
+    implementations["native"] = _native
+elements_of = implementations.get("native", ElementNodes)
+"""Returns the elements of a tree, by the quicker implementation that this machine has. Call it by its module's name."""

@@ -67,8 +67,10 @@ _DUBLIN = re.compile(r"(dc|dcterms)[.:]([a-z.]+)\Z")
 def read_head(context: Context, resolver: ReferenceResolver) -> None:
     """Facts of the head: title, description, language, what robots may do, and a redirect by `<meta>`."""
     facts = context.facts
-    _read_language(context)
     elements = context.all_elements
+    if len(elements):
+        attributes = elements.attributes(0)
+        facts.language = _language(attributes.get("lang") or attributes.get("xml:lang") or "")
     drawings = elements.named("svg")
     for title in elements.named("title")[:8]:
         if not drawings or title < drawings[0] or not _in_drawing(elements, title):
@@ -94,7 +96,8 @@ def read_head(context: Context, resolver: ReferenceResolver) -> None:
     facts.description = " ".join(described.split())[:MAX_VALUE]
     if rhythm := stated_rhythm(by_name.get("revisit-after", "")):
         facts.rhythms.append((context.url, rhythm))
-    read_robots(context)
+    if metas:
+        read_robots(context)
     if refresh:
         read_refresh(context, refresh, resolver)
 
@@ -135,12 +138,6 @@ def read_meta(context: Context) -> None:
             context.sink.add(
                 page, predicate, literal(value, language if "title" in name or "description" in name else "")
             )
-
-
-def _read_language(context: Context) -> None:
-    if len(context.all_elements):
-        attributes = context.all_elements.attributes(0)
-        context.facts.language = _language(attributes.get("lang") or attributes.get("xml:lang") or "")
 
 
 def _language(text: str) -> str:

@@ -62,13 +62,14 @@ def read_text(context: Context) -> None:
     """The page's text, its headings, and the texts of links and images in its main part. May change the tree."""
     elements = context.all_elements
     body = next((number for number in elements.named("body") if elements.parent(number) == 0), -1)
-    marked = _marked(elements)
+    numbers = elements.having(_HIDING)
+    marked = list(zip(numbers, elements.values(numbers, _HIDING), strict=True))
     root = _main(elements, marked)
     if root >= 0:
         view = elements.view(root)
         _leave_out(elements, view, (*_NEVER, *_IN_MAIN))
         _leave_out_by_role(marked, view, root, _ROLES_IN_MAIN)
-        length, facts = _state(context, view, root), context.facts
+        length, facts = _state(context, view), context.facts
         # A single article may also be a short part of a page; who writes <main> means it.
         if length >= ENOUGH or (
             elements.tag(root) != "article" and (length >= ENOUGH_IN_MAIN or facts.headings or facts.link_texts)
@@ -82,10 +83,10 @@ def read_text(context: Context) -> None:
     _leave_out_by_role(marked, view, body, _ROLES)
     _leave_out_by_class(elements, view)
     _leave_out_menus(elements, view, body, context.link_texts)
-    if _state(context, view, body) < ENOUGH:
+    if _state(context, view) < ENOUGH:
         view = elements.view(body)
         _leave_out(elements, view, _NEVER)
-        _state(context, view, body)
+        _state(context, view)
 
 
 def fold_in_python(text: str) -> str:
@@ -104,12 +105,7 @@ else:
 
 
 _Marked = list[tuple[int, Values]]
-
-
-def _marked(elements: Elements) -> _Marked:
-    """Elements with a role or hidden, with the values of these attributes."""
-    numbers = elements.having(_HIDING)
-    return list(zip(numbers, elements.values(numbers, _HIDING), strict=True))
+"""Elements with a role or hidden, with the values of these attributes."""
 
 
 def _main(elements: Elements, marked: _Marked) -> int:
@@ -121,30 +117,30 @@ def _main(elements: Elements, marked: _Marked) -> int:
     return articles[0] if len(articles) == 1 else -1
 
 
-def _state(context: Context, view: TextView, root: int) -> int:
-    """Set the texts of what is left below `root`; returns the length of its body."""
+def _state(context: Context, view: TextView) -> int:
+    """Set the texts of what a view has left; returns the length of its body."""
     elements, facts = context.all_elements, context.facts
     limit = context.settings.limits.text_chars
     place = view.place
     links = zip(elements.named("a"), context.link_texts, strict=False)
-    facts.link_texts = _joined([text for number, text in links if text and place(number) == BELOW])
+    facts.link_texts = _folded_lines([text for number, text in links if text and place(number) == BELOW])[:MAX_FIELD]
     images = [number for number in elements.named("img") if place(number) == BELOW]
-    facts.image_texts = _joined([alternative or "" for (alternative,) in elements.values(images, ("alt",))])
+    facts.image_texts = _folded_lines([alternative or "" for (alternative,) in elements.values(images, ("alt",))])[
+        :MAX_FIELD
+    ]
     headings = [(name, number, place(number)) for name in _HEADINGS for number in elements.named(name)]
     # A first heading outside of the main part is the page's all the same.
     above = [fold(view.text(number)) for name, number, where in headings if where == BESIDE and name == "h1"]
-    facts.headings = _joined([*above, *[view.text(number) for _, number, where in headings if where == BELOW]])
+    facts.headings = _folded_lines([*above, *[view.text(number) for _, number, where in headings if where == BELOW]])[
+        :MAX_FIELD
+    ]
     facts.text = "\n".join(filter(None, [*above, view.blocks(_INLINE)]))[:limit]
     return len(facts.text)
 
 
-def _joined(texts: list[str]) -> str:
-    return _folded_lines(texts)[:MAX_FIELD] if texts else ""
-
-
 def folded_lines_in_python(texts: list[str]) -> str:
-    """One line for each text, white space folded, without empty ones. The twin of
-    `quadloom.documents.native.elements`."""
+    """One line for each text, white space folded, without empty ones. As
+    `quadloom.documents.native.elements.folded_lines`."""
     return "\n".join(folded_parts(BORDER.join(texts)))
 
 

@@ -66,7 +66,7 @@ _SPECIAL = _BARRIERS | frozenset(
     b"frameset h1 h2 h3 h4 h5 h6 header hgroup main menu nav ol pre section summary ul".split()
 )
 _FEW_RULES = frozenset((b"span", b"div"))  # the most frequent tags: nothing but their depth matters
-# The same for the twin of `_Reader` in C: a bit for each of these sets, in the order of its own list.
+# The same for the implementation of `_Reader` in C: a bit for each of these sets, in the order of its own list.
 _SETS = (
     _VOID | _IMPLIED | {b"a"}, frozenset((b"html", b"body")), _RAW, _FORMATTING, _BARRIERS, _SPECIAL,
     frozenset((b"svg", b"math")), _FEW_RULES,

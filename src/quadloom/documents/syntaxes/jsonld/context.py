@@ -58,7 +58,7 @@ class ContextProcessor:
             if context is None:
                 if not override_protected and active.protects:
                     raise invalid("invalid context nullification")
-                fresh = ActiveContext(active.original_base)
+                fresh = ActiveContext.initial(active.original_base)
                 fresh.previous = None if propagate else result.previous
                 result = fresh
             elif isinstance(context, str):

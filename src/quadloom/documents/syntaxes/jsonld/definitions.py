@@ -9,21 +9,10 @@ from quadloom.documents.syntaxes.jsonld.json import Json
 from quadloom.documents.syntaxes.jsonld.terms import KEYWORDS, ActiveContext, TermDefinition, has_keyword_form, invalid
 from quadloom.errors import SyntaxInvalid
 
-_ENTRIES = frozenset(
-    [
-        "@id",
-        "@reverse",
-        "@container",
-        "@context",
-        "@direction",
-        "@index",
-        "@language",
-        "@nest",
-        "@prefix",
-        "@protected",
-        "@type",
-    ]
-)
+_ENTRIES = frozenset((
+    "@id", "@reverse", "@container", "@context", "@direction", "@index", "@language", "@nest", "@prefix", "@protected",
+    "@type",
+))  # fmt: skip
 _CONTAINERS = frozenset(["@graph", "@id", "@index", "@language", "@list", "@set", "@type"])
 _GENERIC_DELIMITERS = (":", "/", "?", "#", "[", "]", "@")
 

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from quadloom.documents.syntaxes import iri as jsonld_iri
 from quadloom.documents.syntaxes.jsonld import json as jsonld_json
 from quadloom.documents.syntaxes.jsonld.context import ContextProcessor
 from quadloom.documents.syntaxes.jsonld.expand import expand_document
 from quadloom.documents.syntaxes.jsonld.fast import ContextCache, FastWalk, NotSimple
-from quadloom.documents.syntaxes.jsonld.json import Json, is_jsonld_type, read_script, repaired_script, scripts_of
+from quadloom.documents.syntaxes.jsonld.json import (
+    JSONLD_TYPE,
+    Json,
+    is_jsonld_type,
+    read_script,
+    repaired_script,
+    scripts_of,
+)
 from quadloom.documents.syntaxes.jsonld.loader import (
     ContextLoader,
     Fetch,
@@ -19,11 +26,12 @@ from quadloom.documents.syntaxes.jsonld.loader import (
     with_folder,
 )
 from quadloom.documents.syntaxes.jsonld.rdf import Direction, RdfWriter
-from quadloom.documents.syntaxes.jsonld.terms import ActiveContext, invalid
+from quadloom.documents.syntaxes.jsonld.terms import HAS_UNKNOWN_KEY, UNKNOWN_KEYWORD, ActiveContext, invalid
 from quadloom.documents.syntaxes.registry import Context, Loader
 from quadloom.documents.syntaxes.sink import Sink
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.finding import Finding
+from quadloom.model.quads import Triple
 
 _LOADS = 64  # of one document given to `extract`, whose caller chose the loader; the crawl allows fewer
 
@@ -65,7 +73,7 @@ def extract(
         raise invalid("loading document failed", f"{content_type} is not a JSON type")
     contexts = ContextLoader(loader, loads=_LOADS)
     processor = ContextProcessor(contexts.load, mode=processing_mode or "json-ld-1.1")
-    context = ActiveContext(base if base is not None else url)
+    context = ActiveContext.initial(base if base is not None else url)
     if expand_context is not None:
         context = processor.process(context, _given_context(expand_context), url)
     expanded = expand_document(processor, context, document, base if base is not None else url)
@@ -76,29 +84,44 @@ def extract(
 
 def read(context: Context) -> None:
     """A JSON-LD document."""
-    context.findings += write(
-        [context.text], context.base, context.sink, line_of=lambda _number: 1, loader=context_loader(context)
-    )
+    _write(context, [context.text], lambda _number: 1)
 
 
 def read_scripts(context: Context) -> None:
     """JSON-LD in the scripts of a page, each a document of its own."""
-    elements = context.all_elements
-    scripts = elements.named("script")
-    types = elements.values(scripts, ("type",))
-    blocks = [script for script, (media_type,) in zip(scripts, types, strict=True) if is_jsonld_type(media_type or "")]
-    if not blocks:
-        return
+    texts = script_texts(context)
     lines: list[int] = []
 
     def line_of(number: int) -> int:
         # To find the scripts in the source costs as much as reading them (70 µs), and few pages have a defect.
         if not lines:
-            lines.extend(_script_lines(context, len(blocks)))
+            offsets = context.positions.scripts(JSONLD_TYPE)
+            known = len(offsets) == len(texts)  # else the source is ambiguous
+            lines.extend([context.positions.at(offset)[0] for offset in offsets] if known else [0] * len(texts))
         return lines[number]
 
-    texts = map(elements.text, blocks)
-    context.findings += write(texts, context.base, context.sink, line_of=line_of, loader=context_loader(context))
+    if texts:
+        _write(context, texts, line_of)
+
+
+def script_texts(context: Context) -> list[str]:
+    """The texts of a page's JSON-LD scripts."""
+    elements = context.all_elements
+    scripts = elements.named("script")
+    types = elements.values(scripts, ("type",))
+    return [
+        elements.text(script)
+        for script, (media_type,) in zip(scripts, types, strict=True)
+        if media_type == JSONLD_TYPE or (media_type and is_jsonld_type(media_type))
+    ]
+
+
+def _write(context: Context, texts: list[str], line_of: Callable[[int], int]) -> None:
+    context.findings += write(
+        texts, context.base, context.sink, line_of=line_of, loader=lambda: context_loader(context)
+    )
+    if any(map(HAS_UNKNOWN_KEY, texts)):
+        context.signs.add(UNKNOWN_KEYWORD)
 
 
 def write(
@@ -107,23 +130,25 @@ def write(
     sink: Sink,
     *,
     line_of: Callable[[int], int] = lambda _number: 0,
-    loader: ContextLoader | None = None,
+    loader: Callable[[], ContextLoader] = lambda: _BUNDLED,
 ) -> list[Finding]:
     """Write the statements of a page's JSON-LD scripts to `sink`; returns their defects.
 
     `scripts` are the texts of all `script[type="application/ld+json"]`. `line_of` returns the line of the page on which
-    a script begins, by its number (0 if unknown), and is called only for those with a defect. Each script is a document
-    of its own: a broken one writes nothing and does not affect the others. All statements go to the page's graph, those
-    of named graphs too.
+    a script begins, by its number (0 if unknown), and is called only for those with a defect; `loader` only for
+    contexts that are not known. Each script is a document of its own: a broken one writes nothing and does not affect
+    the others. All statements go to the page's graph, those of named graphs too.
     """
-    loader = loader if loader is not None else _BUNDLED
-    loader.start()
+    processor = page_processor(loader)
     findings: list[Finding] = []
     for number, text in enumerate(scripts):
         try:
             value, repairs = repaired_script(text)
-            findings.extend(_repair_finding(repair, line_of(number)) for repair in repairs)
-            statements, dropped = _statements(value, base, sink, loader)
+            for repair in repairs:
+                message, advice = _REPAIRS[repair]
+                line = line_of(number)
+                findings.append(Finding(f"jsonld-{repair}", message, line=line, advice=advice, syntax="jsonld"))
+            statements, dropped = _statements(value, base, sink, processor)
         except SyntaxInvalid as error:
             findings.append(_finding(error, line_of(number)))
             continue
@@ -140,16 +165,23 @@ def write(
     return findings
 
 
-def _script_lines(context: Context, count: int) -> list[int]:
-    """Lines of the page on which its `count` JSON-LD scripts begin; 0 if the source is ambiguous."""
-    offsets = context.positions.scripts("application/ld+json")
-    return [context.positions.at(offset)[0] for offset in offsets] if len(offsets) == count else [0] * count
+def page_processor(loader: Callable[[], ContextLoader]) -> Callable[[], ContextProcessor]:
+    """The context processor of one page, created if a context is not known. The loader's limits are for the page."""
+
+    @cache
+    def processor() -> ContextProcessor:
+        contexts = loader()
+        contexts.start()
+        return ContextProcessor(contexts.load)
+
+    return processor
 
 
-def context_loader(context: Context) -> ContextLoader | None:
+def context_loader(context: Context) -> ContextLoader:
+    """Loads contexts as the settings allow."""
     transform, limits = context.settings.transform, context.settings.limits
     fetch = with_folder(transform.contexts_folder, None if transform.contexts == "known" else context.loader)
-    return _bounded(fetch, limits.context_loads, limits.context_bytes) if fetch is not None else None
+    return _bounded(fetch, limits.context_loads, limits.context_bytes) if fetch is not None else _BUNDLED
 
 
 @lru_cache(maxsize=4)
@@ -158,24 +190,20 @@ def _bounded(fetch: Loader, loads: int, max_bytes: int) -> ContextLoader:
     return ContextLoader(fetch, loads=loads, max_bytes=max_bytes)
 
 
-def _statements(value: Json, base: str, sink: Sink, loader: ContextLoader) -> tuple[list[tuple[str, str, str]], int]:
+def _statements(
+    value: Json, base: str, sink: Sink, processor: Callable[[], ContextProcessor]
+) -> tuple[list[Triple], int]:
     """Statements of one document, by the fast path or, if that gives up, by the complete one; and how many were
     dropped."""
-    processor = ContextProcessor(loader.load)
     walk = FastWalk(processor, CONTEXTS, sink.blank, base)
     try:
         walk.document(value)
         return walk.statements, walk.dropped
     except NotSimple:
-        statements: list[tuple[str, str, str]] = []
+        statements: list[Triple] = []
         writer = RdfWriter(lambda s, p, o, _graph: statements.append((s, p, o)), sink.blank)
-        writer.write(expand_document(processor, ActiveContext(base), value, base))
+        writer.write(expand_document(processor(), ActiveContext.initial(base), value, base))
         return statements, writer.dropped
-
-
-def _repair_finding(repair: str, line: int) -> Finding:
-    message, advice = _REPAIRS[repair]
-    return Finding(code=f"jsonld-{repair}", message=message, line=line, advice=advice, syntax="jsonld")
 
 
 def _finding(error: SyntaxInvalid, line: int) -> Finding:

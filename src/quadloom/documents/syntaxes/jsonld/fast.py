@@ -18,7 +18,7 @@ from quadloom.documents.syntaxes import iri as jsonld_iri
 from quadloom.documents.syntaxes.jsonld import contexts
 from quadloom.documents.syntaxes.jsonld.context import ContextProcessor
 from quadloom.documents.syntaxes.jsonld.json import Json
-from quadloom.documents.syntaxes.jsonld.rdf import FIRST, NIL, REST, iri_term, is_language, scalar
+from quadloom.documents.syntaxes.jsonld.rdf import FIRST, NIL, REST, is_language, scalar
 from quadloom.documents.syntaxes.jsonld.terms import KEYWORDS, UNSET, ActiveContext, TermDefinition, Unset
 from quadloom.documents.syntaxes.terms import TYPE, XSD, literal
 
@@ -48,33 +48,22 @@ class ContextCache:
     """Active contexts by the JSON that makes them, shared by the pages of a worker: most sites use the same few."""
 
     def __init__(self) -> None:
-        self._known: dict[bytes, ActiveContext] = {}
+        self._known: dict[str | bytes, ActiveContext] = {}  # by address or JSON
 
-    def get(self, processor: ContextProcessor, local: Json, base: str, base_url: str) -> ActiveContext:
-        if isinstance(local, str):
-            known = contexts.find(local)
-            if known is not None:
-                return _rebased(known.active, base)
-        if local is None or not _is_independent(local):
-            return processor.process(ActiveContext(base), local, base_url)
-        key = msgspec.json.encode(local)
+    def get(self, processor: Callable[[], ContextProcessor], local: Json, base: str) -> ActiveContext:
+        if not isinstance(local, str) and not _is_independent(local):
+            return processor().process(ActiveContext.initial(base), local, base)
+        key = local if isinstance(local, str) else msgspec.json.encode(local)
         context = self._known.get(key)
         if context is None:
-            context = processor.process(ActiveContext(base), local, base_url)
-            if len(key) <= _MAX_KEY:
-                if len(self._known) >= _MAX_CONTEXTS:
-                    self._known.clear()
-                self._known[key] = context
-        return _rebased(context, base)
-
-
-def _rebased(context: ActiveContext, base: str) -> ActiveContext:
-    """The same terms seen from another page; nothing of a context but relative identifiers rests on its base."""
-    twin = ActiveContext(base)
-    twin.vocab, twin.language, twin.direction = context.vocab, context.language, context.direction
-    twin.previous, twin.protects = context.previous, context.protects
-    twin.terms, twin.plans = context.terms, context.plans
-    return twin
+            bundled = contexts.find(local) if isinstance(local, str) else None
+            context = bundled.active if bundled else processor().process(ActiveContext.initial(base), local, base)
+            if len(key) > _MAX_KEY or (bundled is None and isinstance(local, str)):  # the server may change it
+                return context
+            if len(self._known) >= _MAX_CONTEXTS:
+                self._known.clear()
+            self._known[key] = context
+        return context.rebased(base)
 
 
 def _is_independent(local: Json) -> bool:
@@ -92,7 +81,9 @@ def _is_independent(local: Json) -> bool:
 class FastWalk:
     """Statements of one document into `statements`; `dropped` counts those whose terms were not well-formed."""
 
-    def __init__(self, processor: ContextProcessor, cache: ContextCache, blank: Callable[[], str], base: str) -> None:
+    def __init__(
+        self, processor: Callable[[], ContextProcessor], cache: ContextCache, blank: Callable[[], str], base: str
+    ) -> None:
         self._processor = processor
         self._cache = cache
         self._blank = blank
@@ -107,9 +98,10 @@ class FastWalk:
             for item in value:
                 self.document(item)
         elif isinstance(value, dict):
-            context = ActiveContext(self._base)
             if "@context" in value:
-                context = self._cache.get(self._processor, value["@context"], self._base, self._base)
+                context = self._cache.get(self._processor, value["@context"], self._base)
+            else:
+                context = ActiveContext.initial(self._base)
             if "@graph" in value:
                 if value.keys() - {"@context", "@graph"}:
                     raise NotSimple
@@ -130,7 +122,7 @@ class FastWalk:
     def _node(self, element: dict[str, Json], context: ActiveContext, *, begun: bool = False) -> str | None:
         """Write a node object and what it contains; `begun`: its own @context is already in `context`."""
         if not begun and "@context" in element:
-            context = self._processor.process(context, element["@context"], self._base)
+            context = self._processor().process(context, element["@context"], self._base)
         if context.previous is not None or context.direction is not None:
             raise NotSimple
         plans = context.plans
@@ -159,7 +151,11 @@ class FastWalk:
                 if value is not None:
                     self._state(subject, plan.predicate, self._list(items, subject, plan, context))
             elif isinstance(value, str):
-                self._state(subject, plan.predicate, self._string(value, plan, context))
+                obj = self._string(value, plan, context) if plan.coercion else literal(value, plan.language)
+                if subject is None or plan.predicate is None or obj is None:
+                    self.dropped += 1
+                else:
+                    self.statements.append((subject, plan.predicate, obj))
             elif value is not None:
                 self._values(subject, plan, value, context)
         return subject
@@ -258,7 +254,7 @@ class FastWalk:
             if label is None:
                 label = self._labels[name] = self._blank()
             return label
-        return iri_term(name)
+        return jsonld_iri.well_formed_term(name)
 
     def _state(self, subject: str | None, predicate: str | None, obj: str | None) -> None:
         if subject is None or predicate is None or obj is None:
@@ -299,7 +295,7 @@ def _plan(context: ActiveContext, key: str) -> _Plan:
         return _Plan("@nest", None)
     return _Plan(
         "",
-        None if name.startswith("_:") else iri_term(name),
+        None if name.startswith("_:") else jsonld_iri.well_formed_term(name),
         coercion="" if term.type in (None, "@none") else str(term.type),
         language=language or "",
         is_list="@list" in term.container,

@@ -23,6 +23,7 @@ from quadloom.errors import SyntaxInvalid
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
+JSONLD_TYPE = "application/ld+json"
 MAX_DEPTH = 128  # deeper JSON is an attack: expansion recurses, and so do most JSON parsers
 _MANY_DIGITS = 30  # an integer that long is over 10^21, so JSON-LD makes it a double anyway
 
@@ -35,7 +36,8 @@ _decode = msgspec.json.Decoder().decode
 
 def read(body: bytes) -> Json:
     """The JSON value of `body` (UTF-8). Raises `SyntaxInvalid` with line and column, also if nesting is too deep."""
-    check_depth(body)
+    if body.count(b"[") + body.count(b"{") > MAX_DEPTH:
+        check_depth(body)
     try:
         return _decode(body)  # type: ignore[no-any-return]  # a decoder without a type gives JSON values
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -44,9 +46,7 @@ def read(body: bytes) -> Json:
 
 
 def check_depth(body: bytes) -> None:
-    """Raise if brackets nest deeper than `MAX_DEPTH`; linear, and free for the many documents with few brackets."""
-    if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
-        return
+    """Raise if brackets nest deeper than `MAX_DEPTH`, in linear time."""
     depth = 0
     for byte in _STRINGS.sub(b"", body).translate(None, _NOT_BRACKETS):
         if byte in b"[{":
@@ -180,7 +180,7 @@ class RepairedScript(NamedTuple):
 
 
 def is_jsonld_type(value: str) -> bool:
-    return value.partition(";")[0].strip().lower() == "application/ld+json"
+    return value.partition(";")[0].strip().lower() == JSONLD_TYPE
 
 
 def scripts_of(body: bytes, fragment: str = "") -> Scripts:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 from typing import Literal
 
 from quadloom.documents.syntaxes import iri as jsonld_iri
@@ -163,21 +162,11 @@ class RdfWriter:
             if label is None:
                 label = self._labels[name] = self._blank()
             return label
-        return iri_term(name)
+        return jsonld_iri.well_formed_term(name)
 
 
 def is_language(tag: str) -> bool:
     return len(tag) <= _LONGEST_LANGUAGE and _LANGUAGE.fullmatch(tag) is not None
-
-
-def iri_term(name: str) -> str | None:
-    """`<name>` if it is well-formed. Predicates, types and identifiers recur, hence the cache."""
-    return _iri_term(name) if len(name) <= 512 else _iri_term.__wrapped__(name)
-
-
-@lru_cache(maxsize=4096)
-def _iri_term(name: str) -> str | None:
-    return f"<{name}>" if jsonld_iri.is_well_formed(name) else None
 
 
 def scalar(value: Json, datatype: str = "") -> str | None:

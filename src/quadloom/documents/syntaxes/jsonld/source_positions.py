@@ -1,6 +1,6 @@
 """Where in the source the statements of JSON-LD are.
 
-Most keys and types that a finding is about occur once, and a search finds them (`_OnlyPlaces`). Otherwise the JSON is
+Most keys and types that a finding is about occur once, and a search finds them. Otherwise the JSON is
 read again with its places, and walked by the fast path, which gives every node object the subject it has in the
 statements. Documents that need the complete path have no such walk; there an object is found by what it says.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import islice
 from json import dumps
 from json.decoder import scanstring  # type: ignore[attr-defined]  # not in its stubs
@@ -17,10 +17,9 @@ from typing import NamedTuple
 
 from quadloom.documents.syntaxes.jsonld.context import ContextProcessor
 from quadloom.documents.syntaxes.jsonld.expand import expand_document
-from quadloom.documents.syntaxes.jsonld.extraction import CONTEXTS, context_loader
+from quadloom.documents.syntaxes.jsonld.extraction import CONTEXTS, context_loader, page_processor, script_texts
 from quadloom.documents.syntaxes.jsonld.fast import FastWalk, NotSimple
-from quadloom.documents.syntaxes.jsonld.json import MAX_DEPTH, Json, is_jsonld_type
-from quadloom.documents.syntaxes.jsonld.loader import ContextLoader
+from quadloom.documents.syntaxes.jsonld.json import MAX_DEPTH, Json
 from quadloom.documents.syntaxes.jsonld.rdf import RdfWriter
 from quadloom.documents.syntaxes.jsonld.terms import ActiveContext
 from quadloom.documents.syntaxes.registry import Context
@@ -68,43 +67,34 @@ class JsonldPlaces:
     def __init__(self, context: Context, blanks: int) -> None:
         self._context = context
         self._blanks = blanks
+        self._source = context.utf8
         self._blocks = jsonld_blocks(context)
-        self._only = _OnlyPlaces(context.utf8, self._blocks)
-        self._traced: _TracedPlaces | None = None
+        self._found: dict[re.Pattern[bytes], list[re.Match[bytes]]] = {}
 
     def texts(self, wanted: Callable[[str, str], bool], most: int) -> list[MemberText]:
         """Texts of the page's JSON-LD, by key and text, with the type of their object; the first `most`."""
-        return list(islice(self._all_traced().texts(wanted), most))
+        return list(islice(self._traced.texts(wanted), most))
 
     def find(self, subject: str, predicate: str, value: str, kind: PlaceKind) -> SourcePlace | None:
-        place = self._only.find(predicate, value, kind)
-        if place is not None:
-            return place
-        return self._all_traced().find(subject, predicate, value, kind)
+        place = self._only_place(predicate, value, kind) if self._is_plain else None
+        return place if place is not None else self._traced.find(subject, predicate, value, kind)
 
-    def _all_traced(self) -> _TracedPlaces:
-        if self._traced is None:
-            self._traced = _TracedPlaces(self._context, self._blanks, self._blocks)
-        return self._traced
+    @cached_property
+    def _traced(self) -> _TracedPlaces:
+        return _TracedPlaces(self._context, self._blanks, self._blocks)
 
+    @cached_property
+    def _is_plain(self) -> bool:
+        """Whether all contexts are addresses: others can give keys another meaning."""
+        found = [_CONTEXT.finditer(self._source, start, end) for start, end in self._blocks]
+        return all(self._source.startswith(b'"', one.end()) for matches in found for one in matches)
 
-class _OnlyPlaces:
-    """Places of what the page's JSON-LD has once. None = it has it more than once, or not in so many words."""
-
-    def __init__(self, source: bytes, blocks: list[tuple[int, int]]) -> None:
-        self._source = source
-        self._blocks = blocks
-        self._found: dict[re.Pattern[bytes], list[re.Match[bytes]]] = {}
-        contexts = [source[at : at + 1] for start, end in blocks for at in _ends(_CONTEXT, source, start, end)]
-        self._is_plain = all(first == b'"' for first in contexts)  # others can give keys another meaning
-
-    def find(self, predicate: str, value: str, kind: PlaceKind) -> SourcePlace | None:
-        if not self._is_plain:
-            return None
+    def _only_place(self, predicate: str, value: str, kind: PlaceKind) -> SourcePlace | None:
+        """The place of what the page's JSON-LD has once; None if it has it more than once, or not in so many words."""
         if kind in ("item", "type"):
-            found = self._matches(_type_pattern(_local(value))) if value else []
+            found = self._matches(_type_pattern(value)) if value else []
             return SourcePlace(found[0].start(1), found[0].end(1)) if len(found) == 1 else None
-        found = self._matches(_key_pattern(_local(predicate)))
+        found = self._matches(_key_pattern(predicate))
         if len(found) > _MOST_COMPARED:
             return None
         if len(found) > 1 or kind == "value":
@@ -147,20 +137,18 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _ends(pattern: re.Pattern[bytes], source: bytes, start: int, end: int) -> list[int]:
-    return [match.end() for match in pattern.finditer(source, start, end)]
+@lru_cache(maxsize=1024)
+def _key_pattern(term: str) -> re.Pattern[bytes]:
+    return re.compile(rb'("(?:[\w.-]+:|https?:[^"\s]*[/#])?%b")\s*:\s*' % _escaped_name(term))
 
 
 @lru_cache(maxsize=1024)
-def _key_pattern(name: str) -> re.Pattern[bytes]:
-    return re.compile(rb'("(?:[\w.-]+:|https?:[^"\s]*[/#])?%b")\s*:\s*' % re.escape(name.encode("utf-8", "replace")))
+def _type_pattern(term: str) -> re.Pattern[bytes]:
+    return re.compile(rb'"@type"\s*:\s*("(?:[\w.-]+:|https?:[^"\s]*[/#])?%b")' % _escaped_name(term))
 
 
-@lru_cache(maxsize=1024)
-def _type_pattern(name: str) -> re.Pattern[bytes]:
-    return re.compile(
-        rb'"@type"\s*:\s*("(?:[\w.-]+:|https?:[^"\s]*[/#])?%b")' % re.escape(name.encode("utf-8", "replace"))
-    )
+def _escaped_name(term: str) -> bytes:
+    return re.escape(_local(term).encode("utf-8", "replace"))
 
 
 class _TracedPlaces:
@@ -173,9 +161,8 @@ class _TracedPlaces:
         self._subjects: dict[int, str] = {}  # of JSON objects, by `id`
         self._held: list[Json] = []  # keeps them alive, so that no `id` is used twice
         sink = Sink()
-        sink.skip_blanks(blanks)
-        loader = context_loader(context) or ContextLoader()
-        loader.start()
+        sink.blanks = blanks
+        processor = page_processor(lambda: context_loader(context))
         for start, end in blocks:
             text = self._source[start:end].decode("utf-8", "replace")
             reader = _Reader(text)
@@ -184,7 +171,7 @@ class _TracedPlaces:
             except (ValueError, IndexError, RecursionError):
                 continue
             self._held.append(value.value)
-            self._walk(value.value, context.base, sink, loader)
+            self._walk(value.value, context.base, sink, processor)
             for identity, found in reader.objects.items():
                 entry = (found, start, text)
                 self._all.append(entry)
@@ -192,8 +179,7 @@ class _TracedPlaces:
                 if subject is not None:
                     self._objects.setdefault(subject, []).append(entry)
 
-    def _walk(self, value: Json, base: str, sink: Sink, loader: ContextLoader) -> None:
-        processor = ContextProcessor(loader.load)
+    def _walk(self, value: Json, base: str, sink: Sink, processor: Callable[[], ContextProcessor]) -> None:
         walk = _TracedWalk(processor, CONTEXTS, sink.blank, base)
         try:
             walk.document(value)
@@ -201,7 +187,7 @@ class _TracedPlaces:
         except NotSimple:
             writer = RdfWriter(lambda _s, _p, _o, _graph: None, sink.blank)
             try:
-                writer.write(expand_document(processor, ActiveContext(base), value, base))
+                writer.write(expand_document(processor(), ActiveContext.initial(base), value, base))
             except SyntaxInvalid:
                 return
         except SyntaxInvalid:
@@ -262,16 +248,12 @@ def jsonld_blocks(context: Context) -> list[tuple[int, int]]:
     source = context.utf8
     blocks: list[tuple[int, int]] = []
     at = 0
-    elements = context.all_elements
-    scripts = elements.named("script")
-    for number, (media_type,) in zip(scripts, elements.values(scripts, ("type",)), strict=True):
-        if is_jsonld_type(media_type or ""):
-            text = elements.text(number).encode("utf-8", "replace")
-            start = source.find(text, at)
-            if start < 0:
-                return _searched_blocks(context)  # the parser changed it: \r, NUL, or XHTML with entities
-            at = start + len(text)
-            blocks.append((start, at))
+    for text in [one.encode("utf-8", "replace") for one in script_texts(context)]:
+        start = source.find(text, at)
+        if start < 0:
+            return _searched_blocks(context)  # the parser changed it: \r, NUL, or XHTML with entities
+        at = start + len(text)
+        blocks.append((start, at))
     return blocks
 
 

@@ -7,47 +7,29 @@ microseconds, defining every term again tens of milliseconds).
 
 from __future__ import annotations
 
+import re
 from typing import Final
+
+import msgspec
 
 from quadloom.documents.syntaxes import iri as jsonld_iri
 from quadloom.documents.syntaxes.jsonld.json import Json
 from quadloom.errors import SyntaxInvalid
 
-KEYWORDS = frozenset(
-    [
-        "@base",
-        "@container",
-        "@context",
-        "@default",
-        "@direction",
-        "@embed",
-        "@explicit",
-        "@first",
-        "@graph",
-        "@id",
-        "@import",
-        "@included",
-        "@index",
-        "@json",
-        "@language",
-        "@list",
-        "@nest",
-        "@none",
-        "@null",
-        "@omitDefault",
-        "@prefix",
-        "@preserve",
-        "@propagate",
-        "@protected",
-        "@requireAll",
-        "@reverse",
-        "@set",
-        "@type",
-        "@value",
-        "@version",
-        "@vocab",
-    ]
-)
+KEYWORDS = frozenset((
+    "@base", "@container", "@context", "@default", "@direction", "@embed", "@explicit", "@first", "@graph", "@id",
+    "@import", "@included", "@index", "@json", "@language", "@list", "@nest", "@none", "@null", "@omitDefault",
+    "@prefix", "@preserve", "@propagate", "@protected", "@requireAll", "@reverse", "@set", "@type", "@value",
+    "@version", "@vocab",
+))  # fmt: skip
+_KNOWN = "|".join(sorted(keyword[1:] for keyword in KEYWORDS))
+_UNKNOWN_KEY = rf'"(@(?!(?:{_KNOWN})")[A-Za-z]+)"\s*:'
+UNKNOWN_KEY = re.compile(_UNKNOWN_KEY.encode())
+"""A key that has the form of a keyword and is none, so that it is ignored."""
+HAS_UNKNOWN_KEY = re.compile(_UNKNOWN_KEY).search
+"""The same in text; it may find more."""
+UNKNOWN_KEYWORD = "jsonld:unknown-keyword"
+"""The sign of a page with such a key (`Context.signs`)."""
 
 
 class Unset:
@@ -65,65 +47,52 @@ def invalid(code: str, detail: object = None) -> SyntaxInvalid:
     return SyntaxInvalid(code if detail is None else f"{code}: {str(detail)[:200]}", code=code)
 
 
-class TermDefinition:
+class TermDefinition(msgspec.Struct, eq=False):
     """A term definition. `language`, `direction` and `context` are UNSET if the author said nothing."""
 
-    __slots__ = (
-        "base_url",
-        "container",
-        "context",
-        "direction",
-        "index",
-        "iri",
-        "language",
-        "nest",
-        "prefix",
-        "protected",
-        "reverse",
-        "type",
-    )
-
-    def __init__(self, iri: str | None = None) -> None:
-        self.iri = iri
-        self.prefix = False
-        self.protected = False
-        self.reverse = False
-        self.container: frozenset[str] = frozenset()
-        self.type: str | None = None
-        self.language: str | Unset | None = UNSET
-        self.direction: str | Unset | None = UNSET
-        self.context: Json | Unset = UNSET
-        self.base_url: str | None = None
-        self.index: str | None = None
-        self.nest: str | None = None
+    iri: str | None = None
+    prefix: bool = False
+    protected: bool = False
+    reverse: bool = False
+    container: frozenset[str] = frozenset()
+    type: str | None = None
+    language: str | Unset | None = UNSET
+    direction: str | Unset | None = UNSET
+    context: Json | Unset = UNSET
+    base_url: str | None = None
+    index: str | None = None
+    nest: str | None = None
 
     def same_as(self, other: TermDefinition) -> bool:
         """Equal in everything but protection: a protected term may be stated again, word for word."""
-        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__ if name != "protected")
+        return all(
+            getattr(self, name) == getattr(other, name) for name in self.__struct_fields__ if name != "protected"
+        )
 
 
-class ActiveContext:
+class ActiveContext(msgspec.Struct, eq=False):
     """An active context. Immutable by convention; `plans` is scratch space of `fast`."""
 
-    __slots__ = ("base", "direction", "language", "original_base", "plans", "previous", "protects", "terms", "vocab")
+    base: str | None
+    original_base: str | None
+    vocab: str | None = None
+    language: str | None = None
+    direction: str | None = None
+    terms: dict[str, TermDefinition] = {}
+    previous: ActiveContext | None = None
+    protects: bool = False  # whether any term is protected
+    plans: dict[str, object] = {}
 
-    def __init__(self, base: str | None) -> None:
-        self.base = base
-        self.original_base = base
-        self.vocab: str | None = None
-        self.language: str | None = None
-        self.direction: str | None = None
-        self.terms: dict[str, TermDefinition] = {}
-        self.previous: ActiveContext | None = None
-        self.protects = False  # whether any term is protected
-        self.plans: dict[str, object] = {}
+    @classmethod
+    def initial(cls, base: str | None) -> ActiveContext:
+        return cls(base, base)
 
     def copy(self) -> ActiveContext:
-        twin = ActiveContext.__new__(ActiveContext)
-        twin.base, twin.original_base, twin.vocab = self.base, self.original_base, self.vocab
-        twin.language, twin.direction, twin.previous = self.language, self.direction, self.previous
-        twin.terms, twin.protects, twin.plans = self.terms.copy(), self.protects, {}
-        return twin
+        return msgspec.structs.replace(self, terms=self.terms.copy(), plans={})
+
+    def rebased(self, base: str) -> ActiveContext:
+        """The same terms seen from another page: only relative identifiers depend on the base."""
+        return msgspec.structs.replace(self, base=base, original_base=base)
 
     def is_initial(self) -> bool:
         """Nothing defined yet, so that the result of a remote context depends on that context alone."""

@@ -16,7 +16,8 @@ from functools import lru_cache
 
 from selectolax.lexbor import LexborHTMLParser
 
-from quadloom.documents.syntaxes.html.elements import Elements, elements_of
+from quadloom.documents.syntaxes.html import elements as html_elements
+from quadloom.documents.syntaxes.html.elements import Elements
 from quadloom.documents.syntaxes.html.tree import base_of, source_of
 from quadloom.documents.syntaxes.iri import ReferenceResolver
 from quadloom.documents.syntaxes.microdata.values import (
@@ -62,7 +63,7 @@ def read(context: Context) -> None:
 
 def write(tree: LexborHTMLParser, sink: Sink, *, base: str) -> list[Finding]:
     """Put the statements of all items of a parsed page into the sink; the page's defects come back as findings."""
-    elements = elements_of(tree)
+    elements = html_elements.elements_of(tree)
     document = MarkedPage(elements)
     if not document.marks:
         return []

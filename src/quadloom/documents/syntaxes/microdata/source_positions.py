@@ -8,11 +8,21 @@ with an eye on the elements, and all tags are compared with the tree.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from quadloom.documents.syntaxes.html.start_tags import StartTag, attribute_places, tag_around, tags_of
 from quadloom.documents.syntaxes.microdata.extraction import Conversion, MarkedElement, MarkedPage
 from quadloom.documents.syntaxes.microdata.values import Expansions, Languages
 from quadloom.documents.syntaxes.registry import Context
-from quadloom.documents.syntaxes.source_positions import PlaceKind, SourcePlace, TracingSink, local_name, within
+from quadloom.documents.syntaxes.source_positions import (
+    PlaceKind,
+    SourcePlace,
+    TracingSink,
+    local_name,
+    type_place,
+    within,
+)
+from quadloom.model.quads import Triple
 
 _ATTRIBUTES = frozenset(("itemscope", "itemprop", "itemtype", "itemprop-reverse"))
 _VALUES = (b"content=", b"datetime=", b"href=", b"src=", b"value=", b"data=")
@@ -40,7 +50,6 @@ class MicrodataPlaces:
         self._source = context.utf8
         self._first = first
         self._marks = {mark.number: mark for mark in first.document.marks}
-        self._traced: dict[tuple[str, str, str], int] | None = None
         self._tags: dict[int, StartTag] | None = None
         self._alike: dict[tuple[str, str], dict[int, int]] = {}  # by attribute and its value
 
@@ -49,10 +58,10 @@ class MicrodataPlaces:
         items = [self._marks[number] for number, named in self._first.subjects.items() if named == subject]
         if kind in ("item", "type"):
             tag = self._tag(items[0], "itemtype") if items else None
-            return _typed(self._source, tag, value) if tag else None
+            return type_place(self._source, *tag, value, b"itemtype") if tag else None
         element = next((one for item in items if (one := self._stating(item, predicate, value)) is not None), None)
         if element is None:
-            element = self._marks.get(self._made_by().get((subject, predicate, value), -1))
+            element = self._marks.get(self._made_by.get((subject, predicate, value), -1))
         tag = self._tag(element, "itemprop") if element is not None else None
         if tag is None:
             return None
@@ -71,15 +80,14 @@ class MicrodataPlaces:
                     return element
         return None
 
-    def _made_by(self) -> dict[tuple[str, str, str], int]:
-        if self._traced is None:
-            sink = TracingSink(self._blanks)
-            context = self._context
-            conversion = _TracedConversion(self._first.document, sink, context.base, Languages(context.all_elements))
-            conversion.values = self._first.values
-            conversion.run()
-            self._traced = sink.made_by
-        return self._traced
+    @cached_property
+    def _made_by(self) -> dict[Triple, int]:
+        """Which element makes a statement, by another conversion."""
+        sink, context = TracingSink(self._blanks), self._context
+        conversion = _TracedConversion(self._first.document, sink, context.base, Languages(context.all_elements))
+        conversion.values = self._first.values
+        conversion.run()
+        return sink.made_by
 
     def _tag(self, element: MarkedElement, attribute: str) -> StartTag | None:
         if self._tags is None:
@@ -98,12 +106,6 @@ class MicrodataPlaces:
         marks = [one.number for one in self._marks.values() if one.attributes.get(attribute) == written]
         places = attribute_places(self._source, attribute, written)
         return dict(zip(marks, places, strict=True)) if len(places) == len(marks) else {}
-
-
-def _typed(source: bytes, tag: StartTag, term: str) -> SourcePlace:
-    name = local_name(term)
-    found = within(source, tag.start, tag.end, name, (b"itemtype",)) if name else None
-    return found or SourcePlace(tag.start, tag.end)
 
 
 def value_place(source: bytes, tag: StartTag, value: str, attributes: tuple[bytes, ...]) -> SourcePlace:

@@ -19,17 +19,9 @@ from quadloom.documents.syntaxes.iri import ReferenceResolver
 from quadloom.documents.syntaxes.terms import RDF, XSD, iri, join, literal
 
 _URL_ATTRIBUTES = {
-    "a": "href",
-    "area": "href",
-    "link": "href",
-    "audio": "src",
-    "embed": "src",
-    "iframe": "src",
-    "img": "src",
-    "source": "src",
-    "track": "src",
-    "video": "src",
     "object": "data",
+    **dict.fromkeys(("a", "area", "link"), "href"),
+    **dict.fromkeys(("audio", "embed", "iframe", "img", "source", "track", "video"), "src"),
 }
 _INTEGER = re.compile(r"-?[0-9]+\Z")
 _DOUBLE = re.compile(r"-?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\Z")

@@ -4,6 +4,6 @@ In: bytes for `extract` and `parse`, a `Context` for `read`. Out: N-Quads, JSON,
 findings. Imports `syntaxes.registry` and the modules below it.
 """
 
-from quadloom.documents.syntaxes.microformats.extraction import extract, parse, read
+from quadloom.documents.syntaxes.microformats.extraction import ROOT_NAMES, extract, parse, read
 
-__all__ = ["extract", "parse", "read"]
+__all__ = ["ROOT_NAMES", "extract", "parse", "read"]

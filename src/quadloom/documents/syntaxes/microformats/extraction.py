@@ -1,6 +1,6 @@
 """Microformats, mf2 and classic: as the canonical JSON, and as RDF in well-known vocabularies.
 
-The crawl calls `roots_in` first: most pages name no root class and cost nothing more. `parse` follows
+The crawl reads only pages that have one of `ROOT_NAMES` as a class. `parse` follows
 the specification; the RDF leaves out classes that only look like roots (`h-full` of a CSS framework).
 """
 
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from selectolax.lexbor import LexborHTMLParser
 
-from quadloom.documents.syntaxes.html.elements import Elements, elements_of
+from quadloom.documents.syntaxes.html import elements as html_elements
+from quadloom.documents.syntaxes.html.elements import Elements
 from quadloom.documents.syntaxes.html.tree import base_of, source_of
 from quadloom.documents.syntaxes.microformats.classic import ROOTS
 from quadloom.documents.syntaxes.microformats.page import MicroformatPage
@@ -27,7 +28,7 @@ from quadloom.documents.syntaxes.registry import Context
 from quadloom.documents.syntaxes.sink import Sink
 from quadloom.model.finding import Finding
 
-_ROOT_NAMES = tuple(sorted((*TYPES, *ROOTS)))
+ROOT_NAMES = tuple(sorted((*TYPES, *ROOTS)))
 
 Json = str | list["Json"] | dict[str, "Json"]
 
@@ -46,7 +47,7 @@ def extract(body: bytes, *, url: str) -> bytes:
     """N-Triples of one page."""
     sink = Sink()
     tree = LexborHTMLParser(source_of(body))
-    write(tree, sink, base=base_of(tree, url), roots=roots_in(elements_of(tree)))
+    write(tree, sink, base=base_of(tree, url), roots=roots_in(html_elements.elements_of(tree)))
     return sink.nquads()
 
 
@@ -62,7 +63,7 @@ def roots_in(elements: Elements) -> frozenset[str]:
 
     Only types with a meaning in RDF count: the form `h-*` alone is mostly the height class of a CSS framework.
     """
-    return frozenset(elements.words("class", _ROOT_NAMES))
+    return frozenset(elements.words("class", ROOT_NAMES))
 
 
 def write(tree: LexborHTMLParser, sink: Sink, *, base: str, roots: frozenset[str]) -> list[Finding]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Set
 
+import msgspec
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from quadloom.documents.syntaxes.microformats.classic import (
@@ -71,41 +72,28 @@ class ClassNames:
         self.inert = not self.types and not self.properties and NAMES.isdisjoint(self.tokens)
 
 
-class _Root:
+class _Root(msgspec.Struct, eq=False):
     """An element that is an item, and the elements assigned to it. `vocabulary` is None for mf2. `is_unnamed`: a
     classic property made it an item, without a root class."""
 
-    __slots__ = ("attributes", "by_reference", "entries", "included", "is_unnamed", "node", "types", "vocabulary")
-
-    def __init__(self, node: LexborNode, attributes: dict[str, str | None], types: list[str], *, classic: bool) -> None:
-        self.node = node
-        self.attributes = attributes
-        self.types = types
-        self.vocabulary: ClassicVocabulary | None = vocabulary_of(tuple(types)) if classic else None
-        self.entries: list[_Entry] = []
-        self.included: list[LexborNode] = []
-        self.is_unnamed = False
-        self.by_reference = False  # this element stands elsewhere and is brought in by an include
+    node: LexborNode
+    attributes: dict[str, str | None]
+    types: list[str]
+    vocabulary: ClassicVocabulary | None
+    entries: list[_Entry] = []
+    included: list[LexborNode] = []
+    is_unnamed: bool = False
+    by_reference: bool = False  # this element stands elsewhere and is brought in by an include
 
 
-class _Entry:
+class _Entry(msgspec.Struct, eq=False):
     """An element that is a property of a root, an item inside it, or both."""
 
-    __slots__ = ("attributes", "node", "properties", "root", "tags")
-
-    def __init__(
-        self,
-        node: LexborNode,
-        attributes: dict[str, str | None],
-        properties: list[Property],
-        tags: list[Property],
-        root: _Root | None,
-    ) -> None:
-        self.node = node
-        self.attributes = attributes
-        self.properties = properties
-        self.tags = tags  # properties whose value is the tag that a rel=tag link names
-        self.root = root
+    node: LexborNode
+    attributes: dict[str, str | None]
+    properties: list[Property]
+    tags: list[Property]  # whose value is the tag that a rel=tag link names
+    root: _Root | None
 
 
 class MicroformatPage:
@@ -154,16 +142,16 @@ class MicroformatPage:
         if node.tag == "template":
             return None
         if meaning.types:
-            return _Root(node, attributes, meaning.types, classic=False)
+            return _Root(node, attributes, meaning.types, None)
         if meaning.classic:
-            return _Root(node, attributes, meaning.classic, classic=True)
+            return _Root(node, attributes, meaning.classic, vocabulary_of(tuple(meaning.classic)))
         if owner is None or owner.vocabulary is None or level >= DEPTH_LIMIT:
             return None
         kinds = owner.vocabulary.items
         kind = next((kinds[token] for token in meaning.tokens if token in kinds), None)
         if kind is None or (kind != ITEM and self._has_root(node)):
             return None
-        root = _Root(node, attributes, [kind], classic=True)
+        root = _Root(node, attributes, [kind], vocabulary_of((kind,)))
         root.is_unnamed = kind != ITEM
         return root
 

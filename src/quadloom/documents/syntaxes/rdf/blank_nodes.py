@@ -80,7 +80,7 @@ def canonical(triples: Sequence[Triple], graph: str) -> CanonicalLines:
 
 
 def canonical_in_python(triples: Iterable[Triple], graph: str) -> CanonicalLines:
-    """The twin of `quadloom.documents.native.graphs.canonical`, which knows all rules."""
+    """As `quadloom.documents.native.graphs.canonical`, and with all rules."""
     end = f" <{graph}> ."
     objects: dict[str, str] = {}
     linked: list[Triple] = []
@@ -284,7 +284,7 @@ class _Colouring:
         heapify(heap)
         while heap:
             _, colour = heappop(heap)
-            if self._effort <= 0 or self._are_twins(colour):
+            if self._effort <= 0 or self._are_interchangeable(colour):
                 self._number(colour)
                 continue
             total = len(self._classes.get(colour, ()))
@@ -298,7 +298,7 @@ class _Colouring:
             if len(self._classes.get(colour, ())) > 1:
                 heappush(heap, (len(self._classes[colour]), colour))
 
-    def _are_twins(self, colour: bytes) -> bool:
+    def _are_interchangeable(self, colour: bytes) -> bool:
         """Whether members have no neighbours but nodes already distinguished: then they are interchangeable.
 
         One member represents all, because after refinement all have the same view.

@@ -51,8 +51,8 @@ def data_links(statements: Sequence[Triple], source: str, limit: int = 20_000) -
 
 
 def _link_terms(statements: Iterable[Triple]) -> dict[str, LinkKind]:
-    """Terms that begin with `<http`, by the kind of link that they are. The twin of
-    `quadloom.documents.native.records`."""
+    """Terms that begin with `<http`, by the kind of link that they are. As
+    `quadloom.documents.native.records.link_terms`."""
     found: dict[str, LinkKind] = {}
     terms: dict[str, None] = {}
     before = ""

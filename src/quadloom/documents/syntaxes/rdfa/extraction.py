@@ -15,7 +15,8 @@ import pyoxigraph
 from lxml import etree
 from selectolax.lexbor import LexborHTMLParser
 
-from quadloom.documents.syntaxes.html.elements import Elements, elements_of
+from quadloom.documents.syntaxes.html import elements as html_elements
+from quadloom.documents.syntaxes.html.elements import Elements
 from quadloom.documents.syntaxes.html.tree import source_of
 from quadloom.documents.syntaxes.iri import BaseIri
 from quadloom.documents.syntaxes.rdfa.expansion import Loader, expand_vocabularies, fold_patterns
@@ -193,7 +194,7 @@ def _silent(_kind: str, _text: str) -> None:
 def _html_triples(
     source: bytes, url: str, sink: Sink, host: HostLanguage, version: Version, report: Report | None
 ) -> list[Triple]:
-    elements = elements_of(LexborHTMLParser(source))
+    elements = html_elements.elements_of(LexborHTMLParser(source))
     base = BaseIri.of_attribute(_html_base(elements, url))
     markup = LexborMarkup(elements)
     processor = _processor(host, markup, BaseIri.of_attribute(url), base, sink, version, report, "", True)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
+
 from quadloom.documents.syntaxes.iri import BaseIri
 from quadloom.documents.syntaxes.sink import Sink
 from quadloom.documents.syntaxes.terms import RDF, TYPE, iri, literal
@@ -31,55 +33,26 @@ MAX_CHARACTERS = 32 * 1024 * 1024
 MAX_TRIPLES = 200_000
 
 
-class Frame:
-    __slots__ = (
-        "base",
-        "incomplete",
-        "language",
-        "list_frame",
-        "lists",
-        "markup_depth",
-        "muted",
-        "object",
-        "own_lists",
-        "subject",
-        "text_depth",
-        "undo",
-        "vocabulary",
-    )
-
-    def __init__(self, subject: str, base: BaseIri, language: str) -> None:
-        self.subject = subject
-        self.object = subject
-        self.base = base
-        self.language = language
-        self.vocabulary = ""
-        self.incomplete: Incomplete = []
-        self.lists: Lists | None = None
-        self.own_lists: Lists | None = None
-        self.list_frame: Frame | None = None  # the frame that keeps the lists; None = this one, without a cycle
-        self.undo: Undo | None = None
-        self.text_depth = 0
-        self.markup_depth = 0
-        self.muted = False
+class Frame(msgspec.Struct, eq=False):
+    subject: str
+    object: str
+    base: BaseIri
+    language: str
+    vocabulary: str = ""
+    incomplete: Incomplete = []
+    lists: Lists | None = None
+    own_lists: Lists | None = None
+    list_frame: Frame | None = None  # the frame that keeps the lists; None = this one, without a cycle
+    undo: Undo | None = None
+    text_depth: int = 0
+    markup_depth: int = 0
+    muted: bool = False
 
     def child(self) -> Frame:
         """A copy in which nothing is the child's own yet."""
-        frame = Frame.__new__(Frame)
-        frame.subject = self.subject
-        frame.object = self.object
-        frame.base = self.base
-        frame.language = self.language
-        frame.vocabulary = self.vocabulary
-        frame.incomplete = self.incomplete
-        frame.lists = None
-        frame.own_lists = None
-        frame.list_frame = self.list_frame or self
-        frame.undo = None
-        frame.text_depth = self.text_depth
-        frame.markup_depth = self.markup_depth
-        frame.muted = False
-        return frame
+        return msgspec.structs.replace(
+            self, lists=None, own_lists=None, list_frame=self.list_frame or self, undo=None, muted=False
+        )
 
 
 class Triples:

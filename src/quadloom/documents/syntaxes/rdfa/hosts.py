@@ -48,45 +48,19 @@ class HostLanguage(msgspec.Struct, frozen=True):
     embedded_rdf: bool = False
 
 
-HOSTS: dict[HostName, HostLanguage] = {
-    "html5": HostLanguage(
-        name="html5",
-        html_parser=True,
-        plain_lang=True,
-        base_element=True,
-        inherit_head_body=True,
-        mute_link_words=True,
-        datetime=True,
-        copies_patterns=True,
-    ),
-    "html4": HostLanguage(
-        name="html4",
-        html_parser=True,
-        plain_lang=True,
-        base_element=True,
-        inherit_head_body=True,
-        mute_link_words=True,
-        copies_patterns=True,
-    ),
-    "xhtml5": HostLanguage(
-        name="xhtml5",
-        plain_lang=True,
-        base_element=True,
-        inherit_head_body=True,
-        mute_link_words=True,
-        datetime=True,
-        copies_patterns=True,
-    ),
-    "xhtml1": HostLanguage(
-        name="xhtml1",
-        terms={**_CORE_TERMS, **_XHTML_TERMS},
-        plain_lang=True,
-        base_element=True,
-        inherit_head_body=True,
-    ),
-    "xml": HostLanguage(name="xml", xml_base=True, embedded_rdf=True),
-    "svg": HostLanguage(name="svg", xml_base=True, embedded_rdf=True),
-}
+_HTML5 = HostLanguage(
+    "html5", html_parser=True, plain_lang=True, base_element=True, inherit_head_body=True, mute_link_words=True,
+    datetime=True, copies_patterns=True,
+)  # fmt: skip
+_HOSTS = (
+    _HTML5,
+    msgspec.structs.replace(_HTML5, name="html4", datetime=False),
+    msgspec.structs.replace(_HTML5, name="xhtml5", html_parser=False),
+    HostLanguage("xhtml1", {**_CORE_TERMS, **_XHTML_TERMS}, plain_lang=True, base_element=True, inherit_head_body=True),
+    HostLanguage("xml", xml_base=True, embedded_rdf=True),
+    HostLanguage("svg", xml_base=True, embedded_rdf=True),
+)
+HOSTS: dict[HostName, HostLanguage] = {host.name: host for host in _HOSTS}
 
 # RDFa 1.0 is defined for XHTML alone; other hosts are read by the same rules.
 LINK_TYPES_1_0 = _XHTML_TERMS

@@ -83,7 +83,7 @@ class Processor(Generic[N]):
         self._names = names
         self._blank = new_blank
         self._roles = roles
-        self._frames = [Frame(f"<{base.iri}>", base, language)]
+        self._frames = [Frame(f"<{base.iri}>", f"<{base.iri}>", base, language)]
 
     def enter(self, node: N, tag: str, attributes: Attributes, namespaces: Namespaces = ()) -> None:
         parent = self._frames[-1]

@@ -6,6 +6,8 @@ the first statement, and so on. Otherwise the extraction is done again, with an 
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from quadloom.documents.syntaxes.html.start_tags import StartTag, tags_naming, tags_of
 from quadloom.documents.syntaxes.iri import BaseIri
 from quadloom.documents.syntaxes.microdata.source_positions import value_place
@@ -16,7 +18,7 @@ from quadloom.documents.syntaxes.rdfa.processing import Attributes, Namespaces, 
 from quadloom.documents.syntaxes.rdfa.trees import LexborMarkup, sparse, walk_elements
 from quadloom.documents.syntaxes.registry import Context
 from quadloom.documents.syntaxes.sink import Sink
-from quadloom.documents.syntaxes.source_positions import PlaceKind, SourcePlace, local_name, within
+from quadloom.documents.syntaxes.source_positions import PlaceKind, SourcePlace, local_name, type_place, within
 from quadloom.documents.syntaxes.terms import TYPE
 from quadloom.model.quads import Triple
 
@@ -55,7 +57,6 @@ class RdfaPlaces:
         self._context = context
         self._blanks = blanks
         self._source = context.utf8
-        self._traced: _TracedPage | None = None
         # Both are asked for again by each finding about the same name.
         self._named: dict[tuple[str, tuple[bytes, ...]], list[StartTag]] = {}
         self._alike: dict[tuple[str, str], dict[Triple, int]] = {}
@@ -63,11 +64,11 @@ class RdfaPlaces:
     def find(self, subject: str, predicate: str, value: str, kind: PlaceKind) -> SourcePlace | None:
         if kind in ("item", "type"):
             tag = self._counted((subject, TYPE, value), value, local_name(value), _TYPE)
-            tag = tag or self._page().typed(subject)
-            return _typed(self._source, tag, value) if tag else None
+            tag = tag or self._page.typed(subject)
+            return type_place(self._source, *tag, value, b"typeof") if tag else None
         name = local_name(predicate)
         tag = self._counted((subject, predicate, value), "", name, _NAMING)
-        tag = tag or self._page().stating(subject, predicate, value)
+        tag = tag or self._page.stating(subject, predicate, value)
         if tag is None:
             return None
         if kind == "property":
@@ -91,10 +92,9 @@ class RdfaPlaces:
         number = alike.get(statement)
         return tags[number] if number is not None and len(alike) == len(tags) else None
 
+    @cached_property
     def _page(self) -> _TracedPage:
-        if self._traced is None:
-            self._traced = _TracedPage(self._context, self._blanks)
-        return self._traced
+        return _TracedPage(self._context, self._blanks)
 
 
 class _TracedPage:
@@ -103,7 +103,7 @@ class _TracedPage:
     def __init__(self, context: Context, blanks: int) -> None:
         elements = context.all_elements
         sink = Sink()
-        sink.skip_blanks(blanks)
+        sink.blanks = blanks
         document = BaseIri.of_attribute(context.url)
         base = document if context.base == context.url else BaseIri.of_attribute(context.base)
         host = HOSTS["html5"]
@@ -129,8 +129,3 @@ class _TracedPage:
                 (at for (s, p, o), at in made_by.items() if s == subject and p == predicate and o.startswith(text)), -1
             )
         return -1 if found is None else found
-
-
-def _typed(source: bytes, tag: StartTag, term: str) -> SourcePlace:
-    name = local_name(term)
-    return (within(source, tag.start, tag.end, name, _TYPE) if name else None) or SourcePlace(tag.start, tag.end)

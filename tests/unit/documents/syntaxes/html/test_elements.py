@@ -1,20 +1,18 @@
-"""Elements by number and views of their text: both twins answer by the same rules, and say the same about any page."""
+"""Elements by number and views of their text, in C and in Python: the same rules, the same answers about any page."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import sys
-import sysconfig
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
+from native_parts import native_part
 from quadloom.documents.syntaxes.html import elements as seam
 from quadloom.documents.syntaxes.html.element_nodes import COMMENT, COMMON_TAGS
-from quadloom.documents.syntaxes.html.elements import BELOW, BESIDE, LEFT_OUT, Elements, Twin
+from quadloom.documents.syntaxes.html.elements import BELOW, BESIDE, LEFT_OUT, Elements, Implementation
+from quadloom.documents.syntaxes.html.native_elements import TESTED_PARSER, native_elements
 from quadloom.documents.transform import transform
 from quadloom_lab.realweb.web import RealWeb
 from unit import ROOT
@@ -26,25 +24,38 @@ PAGE = """<!doctype html><html lang=en><head><title>A title</title><meta name=a 
 
 
 @pytest.fixture(params=["python", "native"])
-def twin(request: pytest.FixtureRequest) -> Iterator[Twin]:
-    before = seam._read
-    try:
-        seam.use(request.param)
-    except LookupError:
-        pytest.skip(seam.native_state())
-    yield request.param
-    seam._read = before
+def implementation(request: pytest.FixtureRequest) -> Iterator[Implementation]:
+    if request.param == "native":
+        native_part("elements")
+    with seam.using(request.param):
+        yield request.param
 
 
 def read(page: str) -> Elements:
     return seam.elements_of(LexborHTMLParser(page))
 
 
-def test_the_native_twin_is_in_use_where_it_can_be_built() -> None:
-    header = Path(sysconfig.get_path("include")) / "Python.h"
-    if shutil.which("cc") is None or not header.exists():
-        pytest.skip("no compiler or no headers")
+def test_the_native_part_is_in_use() -> None:
+    native_part("elements")
     assert seam.native_state() == "in use"
+
+
+@pytest.mark.parametrize(
+    "trial", [("/bin/sh", "-c", "kill -SEGV $$"), (sys.executable, "-c", "raise SystemExit(1)"), ("/no/such/command",)]
+)
+def test_another_parser_is_read_in_python_if_its_trial_fails(trial: tuple[str, ...]) -> None:
+    native_part("elements")
+    assert "selectolax 9.9" in str(native_elements("9.9", trial))
+    assert callable(native_elements(TESTED_PARSER, trial)), "no trial is needed"
+
+
+def test_another_parser_is_read_in_c_if_its_trial_succeeds() -> None:
+    native_part("elements")
+    assert callable(native_elements("9.9"))
+
+
+def test_the_tested_parser_is_the_required_one() -> None:
+    assert f"selectolax=={TESTED_PARSER}\n" in (ROOT / "requirements.txt").read_text(encoding="utf-8")
 
 
 def test_names_and_comments_have_the_numbers_we_believe() -> None:
@@ -55,7 +66,7 @@ def test_names_and_comments_have_the_numbers_we_believe() -> None:
     assert [node.tag_id for node in root.traverse() if node.is_comment_node] == [COMMENT]
 
 
-def test_selection(twin: Twin) -> None:
+def test_selection(implementation: Implementation) -> None:
     page = read(PAGE)
     names = [page.tag(number) for number in range(len(page))]
     assert names[:7] == ["html", "head", "title", "meta", "body", "nav", "a"]
@@ -74,12 +85,12 @@ def test_selection(twin: Twin) -> None:
     assert page.texts([8, 6, 3], 5) == ["One  ", "x", ""]
 
 
-def test_words_may_be_written_with_character_references(twin: Twin) -> None:
+def test_words_may_be_written_with_character_references(implementation: Implementation) -> None:
     assert read("<p class='a h&#45;card'>").words("class", ("h-card",)) == ["h-card"]
     assert read("<p CLASS=x>h-card <i id='h-card'>").words("class", ("h-event", "x")) == ["x"]
 
 
-def test_what_is_left_out_is_cut_off(twin: Twin) -> None:
+def test_what_is_left_out_is_cut_off(implementation: Implementation) -> None:
     page = read("<body><nav><h1>n</h1></nav><main>a<div>b<p>c<i>d</i></p></div>e</main><p>f")
     main, div, nav = page.named("main")[0], page.named("div")[0], page.named("nav")[0]
     view = page.view(main)
@@ -120,21 +131,35 @@ def test_what_is_left_out_is_cut_off(twin: Twin) -> None:
         ),
     ],
 )
-def test_blocks(twin: Twin, markup: str, text: str) -> None:
+def test_blocks(implementation: Implementation, markup: str, text: str) -> None:
     page = read(f"<body>{markup}")
     view = page.view(page.named("body")[0])
     view.leave_out(page.named("nav") + page.having(("role",)))
     assert view.blocks(("b", "i")) == text
 
 
-def test_white_space_is_what_python_splits_at(twin: Twin) -> None:
+def test_blocks_of_a_root_within_what_is_left_out(implementation: Implementation) -> None:
+    page = read("<nav>x <main>a <b>b <i>c</i></b> d<p>e")
+    view = page.view(page.named("main")[0])
+    view.leave_out(page.named("nav"))
+    assert view.blocks(("b", "i")) == "a b c d\ne"
+
+
+def test_attributes_that_a_page_carries(implementation: Implementation) -> None:
+    page = read("<html xmlns:og=x><p ITEMPROP=a class=vocab>itemscope=1 rev")
+    assert page.carried(("itemscope", "itemprop", "item", "xmlns:", "xml:", "rev", "class")) == [
+        "itemprop", "xmlns:", "class"
+    ]  # fmt: skip
+
+
+def test_white_space_is_what_python_splits_at(implementation: Implementation) -> None:
     signs = [chr(code) for code in range(1, 0x11000) if not 0xD800 <= code < 0xE000 and chr(code) not in "<&\r"]
     page = read("<body>" + "".join(f"<p>a{sign}b{sign}</p>" for sign in signs))
     expected = [" ".join(f"a{sign}b{sign}".replace("\u200b", " ").split()) for sign in signs]
     assert page.view(0).blocks(()).split("\n") == expected
 
 
-def test_a_wrong_number_is_refused(twin: Twin) -> None:
+def test_a_wrong_number_is_refused(implementation: Implementation) -> None:
     page = read(PAGE)
     view = page.view(0)
     for question in (page.tag, page.text, page.attributes, page.view, view.place, view.size):
@@ -142,29 +167,15 @@ def test_a_wrong_number_is_refused(twin: Twin) -> None:
             question(len(page))
 
 
-def test_both_twins_read_the_corpora_alike() -> None:
+def test_both_implementations_read_the_corpora_alike() -> None:
     files = sorted((ROOT / "tests/corpus").rglob("*.*html"))
     pages = [(f"https://site.example/{path.name}", path.read_bytes()) for path in files]
     pages += [(page.url, page.body) for page in RealWeb(60, hosts=2, seed=3).pages() if page.kind == "html"]
     assert len(pages) > 80
-    before = seam._read
     results = []
-    try:
-        for twin in seam._twins:
-            seam.use(twin)
+    for name in seam.implementations:
+        with seam.using(name):
             results.append([transform(body, url=url, content_type="text/html") for url, body in pages])
-    finally:
-        seam._read = before
-    if len(results) < 2:
-        pytest.skip(seam.native_state())
+    native_part("elements")
     for (url, _), one, other in zip(pages, *results, strict=True):
         assert one == other, url
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_all_suites_pass_with_the_twin_in_python() -> None:
-    suites = ("tests/conformance", "tests/corpus", "tests/unit/syntaxes", "tests/unit/phases", "tests/unit/checks")
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "--elements", "python", *suites]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-3000:]

@@ -116,7 +116,7 @@ def test_other_addresses_are_not_schema_org(url: str) -> None:
 def test_table_and_its_local_form_define_the_same_terms() -> None:
     known = contexts.find("https://schema.org")
     assert known is not None
-    processed = ContextProcessor(ContextLoader().load).process(ActiveContext(None), known.local(), known.url)
+    processed = ContextProcessor(ContextLoader().load).process(ActiveContext.initial(None), known.local(), known.url)
     assert processed.terms.keys() == known.active.terms.keys()
     assert all(term.same_as(known.active.terms[name]) for name, term in processed.terms.items())
     assert len(processed.terms) > 3000

@@ -21,7 +21,7 @@ SOUND = '{"@context": "https://schema.org", "@type": "Thing", "name": "A"}'
 
 def statements_of(*scripts: str, loader: ContextLoader | None = None) -> tuple[list[str], list[Finding]]:
     sink = Sink()
-    findings = write(scripts, PAGE, sink, line_of=lambda _number: 10, loader=loader)
+    findings = write(scripts, PAGE, sink, line_of=lambda _number: 10, loader=lambda: loader or ContextLoader())
     return sink.statements(), findings
 
 

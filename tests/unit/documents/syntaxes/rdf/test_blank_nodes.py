@@ -71,16 +71,16 @@ def test_a_new_item_leaves_the_others_alone() -> None:
     assert len(after - before) == 4
 
 
-def test_twins_are_numbered_not_merged() -> None:
+def test_interchangeable_nodes_are_numbered_not_merged() -> None:
     out = skolemise(b"_:a <a:p> <a:o> .\n_:b <a:p> <a:o> .\n_:c <a:p> <a:o> .\n", PAGE)
     assert out.count(b"\n") == 3
 
 
-def test_twins_keep_their_names_when_one_is_added() -> None:
-    def twins(count: int) -> set[bytes]:
+def test_interchangeable_nodes_keep_their_names_when_one_is_added() -> None:
+    def named(count: int) -> set[bytes]:
         return set(skolemise(b"".join(b"<a:s> <a:p> _:t%d .\n" % n for n in range(count)), PAGE).splitlines())
 
-    assert twins(3) < twins(4)
+    assert named(3) < named(4)
 
 
 def test_blank_nodes_inside_triple_terms() -> None:

@@ -74,7 +74,7 @@ def _load(name: str) -> BundledContext:
 
 
 def active_context(table: TermTable) -> ActiveContext:
-    context = ActiveContext(None)
+    context = ActiveContext.initial(None)
     context.vocab = table.vocab
     for group in table.groups:
         for name in group.names.split():

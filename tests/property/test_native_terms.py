@@ -1,4 +1,4 @@
-"""Terms and statements that C writes are those that its twins in Python write, whatever the text."""
+"""Terms and statements that C writes are those that the implementations in Python write, whatever the text."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from native_parts import native_part
 from quadloom.documents.syntaxes import sink, terms
 from quadloom.documents.syntaxes.html.text import fold, fold_in_python
 from thoroughness import examples
 
-pytest.importorskip("quadloom.documents.native.terms")
+native_part("terms")
 
 SPACES = "".join(chr(code) for code in range(0x3100) if chr(code).isspace()) + "\u200b\u180e\ufeff"
 CHARACTERS = st.one_of(
@@ -58,7 +59,7 @@ def test_folded_texts(text: str) -> None:
 
 
 class _InPython(sink.StatementsInPython):
-    """A sink of the other twin, as far as `add` needs it."""
+    """A sink of the other implementation, as far as `add` needs it."""
 
     def __init__(self, limits: sink.SinkLimits) -> None:
         super().__init__(limits.statements, limits.characters, 8, 8 + 1024)

@@ -1,12 +1,12 @@
-"""Any markup, however broken, looks the same to both twins of `quadloom.documents.syntaxes.html.elements`."""
+"""Any markup, however broken, looks the same to both implementations of `quadloom.documents.syntaxes.html.elements`."""
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
+from native_parts import native_part
 from quadloom.documents.syntaxes.html import elements as seam
 from quadloom.documents.syntaxes.html import text as text_rules
 from quadloom.documents.syntaxes.html.elements import Elements
@@ -14,7 +14,7 @@ from quadloom.documents.syntaxes.html.text import folded_lines_in_python
 from quadloom.documents.transform import transform
 from thoroughness import examples
 
-pytestmark = pytest.mark.skipif("native" not in seam._twins, reason=seam.native_state())
+native_part("elements")
 
 PARTS = st.sampled_from(
     [
@@ -60,7 +60,7 @@ def said(elements: Elements) -> list[object]:
 
 
 @given(st.lists(st.one_of(MARKUP, st.text(alphabet=" \t\n\x1f\x85\xa0\u200b\u2003\u3000\0ab\xe9\U0001f600"))))
-def test_both_twins_fold_lines_alike(texts: list[str]) -> None:
+def test_both_implementations_fold_lines_alike(texts: list[str]) -> None:
     assert vars(text_rules)["_folded_lines"] is not folded_lines_in_python
     assert vars(text_rules)["_folded_lines"](texts) == folded_lines_in_python(texts)
 
@@ -69,19 +69,15 @@ def test_both_twins_fold_lines_alike(texts: list[str]) -> None:
 @given(MARKUP)
 def test_elements(page: str) -> None:
     source = page.encode()
-    native = said(seam._twins["native"](LexborHTMLParser(source)))
-    assert native == said(seam._twins["python"](LexborHTMLParser(source)))
+    native = said(seam.implementations["native"](LexborHTMLParser(source)))
+    assert native == said(seam.implementations["python"](LexborHTMLParser(source)))
 
 
 @settings(max_examples=examples(60, 3000))
 @given(MARKUP)
 def test_transform(page: str) -> None:
     results = []
-    before = seam._read
-    try:
-        for twin in seam._twins:
-            seam.use(twin)
+    for name in seam.implementations:
+        with seam.using(name):
             results.append(transform(page.encode(), url="https://a.example/b", content_type="text/html"))
-    finally:
-        seam._read = before
     assert results[0] == results[1]

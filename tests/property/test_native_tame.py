@@ -1,4 +1,4 @@
-"""What the native twin calls tame, the reader in Python leaves as it is, and the other way round."""
+"""What C calls tame, the reader in Python leaves as it is, and the other way round."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from native_parts import native_part
 from quadloom.documents.syntaxes.html import tree
 from quadloom.documents.syntaxes.html.tree import MAX_DEPTH, tame
 from thoroughness import examples
 
-texts = pytest.importorskip("quadloom.documents.native.texts")
+texts = native_part("texts")
 CORPUS = Path(__file__).parents[1] / "corpus"
 
 PIECES = st.sampled_from(
@@ -34,7 +35,7 @@ def is_tame(source: bytes, depth: int) -> bool:
 
 @settings(max_examples=examples(400, 6000), deadline=None)
 @given(SOURCES, st.sampled_from([4, 12, 40]))
-def test_both_twins_say_the_same(parts: list[tuple[bytes, int]], depth: int) -> None:
+def test_both_implementations_say_the_same(parts: list[tuple[bytes, int]], depth: int) -> None:
     source = b"".join(piece * times for piece, times in parts)
     before = tree.MAX_DEPTH
     tree.MAX_DEPTH = depth  # so that small sources go too far

@@ -1,4 +1,4 @@
-"""Loops over statements and links in C say what their twins in Python say, whatever the terms."""
+"""Loops over statements and links in C say what the implementations in Python say, whatever the terms."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from native_parts import native_part
 from quadloom.documents import extract, index
 from quadloom.documents.syntaxes.rdf import links
 from quadloom.documents.syntaxes.terms import TYPE, XSD
@@ -13,7 +14,7 @@ from quadloom.model.link import Link, LinkKind
 from quadloom.model.quads import Triple
 from thoroughness import examples
 
-pytest.importorskip("quadloom.documents.native.records")
+native_part("records")
 
 IRIS = (
     "<http://schema.org/name>", "<https://schema.org/name>", "<https://schema.org/InStock>", "<http://a.example/b#c>",

@@ -235,12 +235,12 @@ class _PartSync:
     def _write(self, described: Numbers, changed: Numbers, writers: dict[str, _TableWriter]) -> None:
         """Rows of these pages; `changed` of them also with their statements and links."""
         matrix = LinkMatrix(self._links) if self._links.is_dir() else None
-        csr = matrix.csr() if matrix is not None and matrix.manifest.pages else None
+        links = matrix.rows() if matrix is not None else None
         for start in range(0, len(described), _ROWS_AT_ONCE):
             keys = described[start : start + _ROWS_AT_ONCE]
             rows = self._stores.catalog.pages(keys.tolist())
             with_content = np.isin(keys, changed)
-            ids = matrix.ids(keys) if matrix is not None and csr is not None else np.full(len(keys), -1)
+            ids = matrix.ids(keys) if matrix is not None else np.full(len(keys), -1)
             for key, is_changed, id_ in zip(keys.tolist(), with_content, ids.tolist(), strict=True):
                 row = rows.get(key)
                 if row is None:
@@ -251,8 +251,8 @@ class _PartSync:
                     graph = row.graph
                     if row.indexed_quads:
                         writers["quads"].add(quad_rows(key, graph, self._stores.quads.graph(graph)))
-                    if csr is not None and matrix is not None and id_ >= 0:
-                        targets = matrix.fingerprints()[csr.indices[csr.indptr[id_] : csr.indptr[id_ + 1]]]
+                    if links is not None and matrix is not None and id_ >= 0:
+                        targets = matrix.fingerprints()[links.of(id_)]
                         writers["links"].add((key, target) for target in targets.tolist())
 
     def _put(self, table: str, writer: _TableWriter) -> Iterator[LakeFile]:

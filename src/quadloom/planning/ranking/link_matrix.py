@@ -8,10 +8,10 @@ Two layers in `<warehouse>/links/`:
   Segments with many records that no longer count are compacted (`segment_compaction`).
   Segments are the primary data of this store; `quadloom rebuild` can recreate them from the archive.
 * **The matrix** (`matrix-<generation>/`): dense page ids in order of first appearance (`fingerprints`), their sorted
-  index, CSR arrays (`indptr`, `targets`) and, on demand, slices. `rebuild` merges the records added since the last
-  rebuild: only the new links are sorted, and old rows are streamed through in chunks. Ids never change, so an old
-  importance vector remains valid as a warm start. A new generation becomes visible by one atomic rename of the
-  manifest.
+  index, CSR arrays (`indptr`, `targets`) and, on demand, blocks by target (`link_blocks`). `rebuild` merges the records
+  added since the last rebuild: only the new links are sorted, and old rows are streamed through in chunks. Ids never
+  change, so an old importance vector remains valid as a warm start. A new generation becomes visible by one atomic
+  rename of the manifest.
 
 Guarantees: `append` is buffered and `sync` makes it durable. `rebuild` is idempotent and leaves either the old or the
 new generation. Parallel links between two pages count once, as in the paper's out(i).
@@ -23,17 +23,16 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
-import scipy  # its parts load on first use: half a second that most commands need not wait
 
 from quadloom.errors import StoreError
 from quadloom.model.link import LinkKind
+from quadloom.planning.ranking.link_blocks import LinkBlocks, LinkRows, block_width, row_chunks
 from quadloom.planning.ranking.link_exchange import SEGMENTS, LinkExchange, Segment, in_order_of_writing
-from quadloom.planning.ranking.link_slices import FileSlices, row_chunks, slice_width, write_slices
 from quadloom.planning.ranking.page_ranks import SortedPages
 from quadloom.process.durable import make_folder, sync, sync_tree, write_file
 
@@ -59,14 +58,6 @@ class Manifest(msgspec.Struct, frozen=True):
     pages: int = 0
     links: int = 0
     merged: dict[str, int] = {}
-
-
-class OutLinks(NamedTuple):
-    """Of pages `first` … `after` − 1: ids of their targets, page by page."""
-
-    first: int
-    after: int
-    targets: npt.NDArray[np.int32]
 
 
 class LinkMatrix:
@@ -145,35 +136,16 @@ class LinkMatrix:
         if self._exchange is not None:
             self._exchange.publish(self.segments())
 
-    def csr(self) -> scipy.sparse.csr_array:
-        """Row i holds the out-links of page i, all with weight 1. Link targets are memory-mapped."""
-        indptr, targets = self._indptr(), self._targets()
-        values = np.ones(len(targets), dtype=np.int8)
-        return scipy.sparse.csr_array((values, targets, indptr), shape=(self.manifest.pages, self.manifest.pages))
+    def rows(self) -> LinkRows:
+        """All links, mapped from disk."""
+        return LinkRows(self._indptr(), self._targets())
 
-    def slices(self, width: int | None = None) -> FileSlices:
-        """Slices of the matrix on disk, for a fixpoint in less memory than the matrix; cut once per generation."""
-        width = width or slice_width(self.manifest.pages)
-        done = self._generation / f"packed-{width}"
-        indptr = self._indptr()
-        if done.is_dir():
-            return FileSlices(done, self.manifest.pages, width, np.diff(indptr).astype(np.int32))
-        unfinished = self._generation / f"packed-{width}.unfinished"
-        shutil.rmtree(unfinished, ignore_errors=True)
-        slices = write_slices(unfinished, indptr, self._targets(), width, links_at_once=self._links_at_once)
-        unfinished.rename(done)
-        slices.directory = done
-        return slices
-
-    def rows(self, low: int, high: int, links_at_once: int) -> Iterator[OutLinks]:
-        """The out-links of pages `low` … `high` − 1 in portions."""
-        indptr, targets = self._indptr(), self._targets()
-        for first, last in row_chunks(indptr[low : high + 1], links_at_once):
-            yield OutLinks(low + first, low + last, targets[indptr[low + first] : indptr[low + last]])
-
-    def starts(self, low: int, high: int) -> npt.NDArray[np.int64]:
-        """Where the out-links of pages `low` … `high` begin."""
-        return self._indptr()[low : high + 1]
+    def blocks(self, *, on_disk: bool = False, width: int = 0) -> LinkBlocks:
+        """All links by target, for a fixpoint. `on_disk`: for one that has less memory than the links take; the files
+        are written once per generation."""
+        width = width or block_width(self.manifest.pages)
+        folder = self._generation / f"blocks-{width}" if on_disk else None
+        return LinkBlocks(self.rows(), width=width, folder=folder)
 
     def fingerprints(self) -> Fingerprints:
         """The fingerprint of every page; the index is its id."""

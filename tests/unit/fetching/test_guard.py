@@ -69,7 +69,7 @@ def test_allow_list_opens_blocks_also_in_their_mapped_form() -> None:
 
 
 def test_mixed_answers_keep_only_what_is_allowed() -> None:
-    allowed, reason = Guard(GuardSettings()).permitted(["127.0.0.1", "8.8.8.8", "::1"])
+    allowed, reason = Guard(GuardSettings()).permitted(("127.0.0.1", "8.8.8.8", "::1"))
     assert allowed == ("8.8.8.8",)
     assert "loopback" in reason
 

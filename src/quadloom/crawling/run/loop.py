@@ -155,7 +155,7 @@ class Crawl:
             settlements = self._ingest.step(wait, self._on_message)
         self._count(settlements)
         rescheduler = self._rescheduler
-        if rescheduler is not None:
+        if rescheduler is not None and time.monotonic() >= rescheduler.turn_at:
             with self._losing_shards():
                 retry_when_unavailable(lambda: rescheduler.turn(self._clock()))
         return settlements

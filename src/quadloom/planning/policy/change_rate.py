@@ -33,6 +33,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -305,6 +306,16 @@ def estimates_of(rates: Sequence[ChangeRate]) -> list[Estimate]:
         estimate if estimate.log_variance >= _NARROW else rate.estimate()
         for estimate, rate in zip(found, rates, strict=True)
     ]
+
+
+@lru_cache(maxsize=4096)
+def prior_estimate(prior: Prior) -> Estimate:
+    """`estimate` of a rate without evidence, such as that of a page read once. The numbers of a site's prior are
+    rounded, so few priors are different."""
+    return ChangeRate(prior).estimate()
+
+
+NO_EVIDENCE = ChangeRate().encode()
 
 
 class SitePrior:

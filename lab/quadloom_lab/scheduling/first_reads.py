@@ -24,10 +24,10 @@ from quadloom.model.link import Discovery
 from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
 from quadloom.model.url import fingerprint
 from quadloom.model.visit import Visit
-from quadloom.planning.ranking.importance import fixpoint
 from quadloom.planning.ranking.link_blocks import LinkBlocks, LinkRows
 from quadloom.planning.ranking.ranker import PageRanker
 from quadloom.planning.ranking.ranking_process import RankingInThread
+from quadloom.planning.ranking.usefulness import rank
 from quadloom.planning.refresh.reschedule import new_scores
 from quadloom.planning.refresh.scheduler import RefreshScheduler
 from quadloom.settings import CrawlSettings, Settings
@@ -69,7 +69,7 @@ class LinkGraph(msgspec.Struct, frozen=True):
         """Of every page; sums to 1."""
         indptr = np.cumsum([0, *(len(targets) for targets in self.links)])
         targets = np.fromiter((target for page in self.links for target in page), dtype=np.int32)
-        return fixpoint(LinkBlocks(LinkRows(indptr, targets))).vector
+        return rank(LinkBlocks(LinkRows(indptr, targets)), np.zeros(len(self.urls), dtype=bool)).importance
 
 
 class Harvest(msgspec.Struct, frozen=True):

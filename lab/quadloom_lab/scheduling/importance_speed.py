@@ -25,12 +25,14 @@ import numpy as np
 from scipy import sparse
 
 from quadloom.errors import InputError
-from quadloom.planning.ranking.importance import ImportanceIteration, fixpoint
+from quadloom.planning.ranking.importance import ImportanceIteration
 from quadloom.planning.ranking.link_blocks import Integers, LinkBlocks, LinkRows, Vector
+from quadloom.planning.ranking.usefulness import RankingRules, rank
 
 _MEBI = 1 << 20
 _DAMPING = 0.85
 _LINK_BYTES = 8  # of a link in a block
+_PAGE_BYTES = 4 + 4 * 8 + 2  # the out-degree; importance, what it passes on, usefulness and its next values; masks
 _ROOM = 64 * _MEBI  # under a limit: the weights of one product (32 MiB), masks and one-time temporaries
 _HOME = 1000  # pages per site, in the web that counts sweeps
 
@@ -129,7 +131,7 @@ def count_sweeps(pages: int, degree: int, tolerance: float = 1e-9) -> SweepCount
 
     def sweeps(targets: Integers, width: int) -> int:
         links = LinkBlocks(LinkRows(indptr, targets.astype(np.int32)), width=width)
-        return fixpoint(links, dangling="normalize", tol=tolerance).iterations
+        return rank(links, np.zeros(pages, dtype=bool), RankingRules(dangling="normalize", tol=tolerance)).iterations
 
     found = [sweeps(targets, width) for targets in (anywhere, near) for width in (pages, max(pages // 64, 1))]
     return SweepCounts(tolerance, *found)
@@ -142,7 +144,7 @@ def under_limit(pages: int, degree: int, tolerance: float = 1e-6) -> LimitedFixp
         np.save(Path(name) / "starts.npy", csr.indptr)
         np.save(Path(name) / "targets.npy", csr.indices)
         LinkBlocks(LinkRows(csr.indptr, csr.indices), folder=Path(name) / "blocks")
-        limit = pages * (8 + 8 + 4) + _ROOM  # importance and values in double precision, the out-degrees
+        limit = pages * _PAGE_BYTES + _ROOM
         matrix = pages * degree * _LINK_BYTES
         if limit >= matrix:
             raise InputError(
@@ -202,15 +204,15 @@ def _private_bytes() -> int:
 
 def _limited(directory: Path, limit: int, tolerance: float) -> tuple[float, int, float, float]:
     # Load everything first, so that the memory in use now belongs to the libraries.
-    fixpoint(LinkBlocks(LinkRows(np.array([0, 1, 1]), np.array([1], dtype=np.int32))))
+    rank(LinkBlocks(LinkRows(np.array([0, 1, 1]), np.array([1], dtype=np.int32))), np.zeros(2, dtype=bool))
     whole = _private_bytes() + limit
     resource.setrlimit(resource.RLIMIT_DATA, (whole, whole))
     starts, targets = (np.asarray(np.load(directory / f"{name}.npy", mmap_mode="r")) for name in ("starts", "targets"))
     links = LinkBlocks(LinkRows(starts, targets), folder=directory / "blocks")
     began = time.process_time()
-    found = fixpoint(links, tol=tolerance)
+    found = rank(links, np.zeros(links.pages, dtype=bool), RankingRules(tol=tolerance))
     seconds = (time.process_time() - began) / found.iterations
-    return whole, found.iterations, float(found.vector.sum()), seconds
+    return whole, found.iterations, float(found.importance.sum()), seconds
 
 
 if __name__ == "__main__":

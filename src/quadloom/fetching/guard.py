@@ -85,12 +85,9 @@ class Guard:
         self.permitted = lru_cache(maxsize=65536)(self._permitted)
         self.address_verdict = lru_cache(maxsize=65536)(self._address_verdict)
 
-    def url_verdict(self, href: str) -> str | None:
-        """Scheme and port. The address is checked after resolution, by `permitted`."""
-        return self.destination(origin_of(href)).refusal
-
     def _destination(self, origin: str) -> Destination:
-        """Where the URLs of an origin lead to."""
+        """Where the URLs of an origin lead to, by scheme and port. The address is checked after resolution, by
+        `permitted`."""
         if not origin.startswith(("http://", "https://")):
             return Destination("", (), f"only http and https are visited, not {origin.partition(':')[0][:20]!r}")
         try:

@@ -153,12 +153,6 @@ class ChangeRate:
         """Posterior mean of λ."""
         return self.estimate().rate
 
-    @property
-    def median(self) -> float:
-        """Posterior median of λ."""
-        low, _ = self.interval(0.0)
-        return low
-
     def interval(self, p: float = 0.8) -> tuple[float, float]:
         """Bounds of λ; the posterior has (1 − p)/2 beyond each."""
         if not 0.0 <= p <= 1.0:

@@ -27,7 +27,6 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Literal
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -36,45 +35,6 @@ from quadloom.planning.ranking.link_blocks import LinkBlocks, Vector
 
 Dangling = Literal["normalize", "personalize"]
 Personalization = npt.ArrayLike | Mapping[int, float] | None
-
-_SWEEPS = 10_000  # damping 0.99 needs 2,100 to 1e-9, 0.999 some 21,000: beyond that `Fixpoint.error` reports it
-
-
-class Fixpoint(msgspec.Struct, frozen=True):
-    """`error`: estimated L1 distance to the true vector; above the tolerance only if `max_iterations` was reached."""
-
-    vector: Vector
-    iterations: int
-    error: float
-
-
-def fixpoint(
-    links: LinkBlocks,
-    *,
-    damping: float = 0.85,
-    personalization: Personalization = None,
-    dangling: Dangling = "personalize",
-    tol: float = 1e-9,
-    start: npt.ArrayLike | None = None,
-    max_iterations: int = _SWEEPS,
-) -> Fixpoint:
-    """Importance of every page: sweep until the estimated error is at most `tol`. With blocks on disk it needs 20 bytes
-    per page, and 32 MiB.
-
-    `personalization`: a weight per page, as a vector or as {page: weight} with 0 for the rest; any scale.
-    """
-    if not tol >= 0.0:
-        raise InputError(f"tol must be 0 or positive, not {tol}", hint="1e-9 is the default")
-    iteration = ImportanceIteration(links, damping, personalization, dangling, start)
-    if not links.pages:
-        return Fixpoint(np.empty(0), 0, 0.0)
-    count = 0
-    while iteration.error > tol and count < max_iterations:
-        count += 1
-        iteration.sweep()
-    vector = iteration.current
-    vector /= vector.sum()  # in place: with a matrix on disk, vectors take most of the memory
-    return Fixpoint(vector, count, iteration.error)
 
 
 class ImportanceIteration:
@@ -107,7 +67,6 @@ class ImportanceIteration:
             self.current *= self.total
         self.values = np.zeros(links.pages)
         np.divide(self.current, links.outdegree, out=self.values, where=links.outdegree > 0)
-        self.error = float("inf")
         self._change = self._new_total = 0.0
         self._changes: deque[float] = deque(maxlen=4)
         self._scale = self._loss_factor()
@@ -139,8 +98,7 @@ class ImportanceIteration:
         self._changes.append(change)
         self._scale = self._loss_factor()
         contraction = self._contraction()
-        self.error = change * contraction / (1.0 - contraction)
-        return self.error
+        return change * contraction / (1.0 - contraction)
 
     def result(self) -> Vector:
         return np.asarray(self.current / self.total)

@@ -38,6 +38,7 @@ from quadloom.planning.ranking.opic import Opic, PageRead
 from quadloom.planning.ranking.page_ranks import Fingerprints, PageRank, PageRanks
 from quadloom.planning.ranking.ranking_job import RankingOrder, RankingResult, packed
 from quadloom.planning.ranking.ranking_process import RankingProcess, RankingRunner
+from quadloom.planning.ranking.sorted_keys import positions
 from quadloom.process.clock import unix_time
 from quadloom.process.threads import start
 from quadloom.settings import FreshnessSettings, length_of
@@ -277,9 +278,7 @@ class PageRanker:
     def _dense(self, packed_pages: bytes) -> Ids:
         """Ids of ranked pages; pages that are not ranked yet get the next free ids, or -1 if there are too many."""
         fingerprints = np.frombuffer(packed_pages, dtype="<i8")
-        if not len(self._ranks.table):
-            return self._new.add(fingerprints)
-        places, found = self._ranks.places(fingerprints)
+        places, found = positions(self._ranks.fingerprints, fingerprints)
         ids = np.where(found, places, -1)
         ids[~found] = self._new.add(fingerprints[~found])
         return ids

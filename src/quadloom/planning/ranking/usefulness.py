@@ -33,7 +33,8 @@ _USEFUL = 0.95
 
 
 class RankVectors(msgspec.Struct, frozen=True):
-    """Both fixpoints of one matrix. `error`: the larger of their estimated L1 errors."""
+    """Both fixpoints of one matrix. `error`: the larger of their estimated L1 errors; above the tolerance only if there
+    were too many iterations."""
 
     importance: Vector
     usefulness: Vector
@@ -52,7 +53,7 @@ class RankingRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _DEFAULTS = RankingRules()
-_SWEEPS = 10_000
+_SWEEPS = 10_000  # damping 0.99 needs 2,100 to 1e-9, 0.999 some 21,000: beyond that `RankVectors.error` reports it
 
 
 def rank(
@@ -138,7 +139,8 @@ class UsefulnessIteration:
             np.divide(new, self._degrees, out=new, where=self._linked)
         new *= self._damping
         new[self._structured] += (1.0 - self._damping) / total * importance[self._structured]
-        change = float(np.abs(new - old).sum())
+        old -= new  # in place: at 20 million pages each temporary costs 0.1 s
+        change = float(np.abs(old, out=old).sum())
         self.current = new
         self.worth = self._passed_on()
         return change * self._damping / (1.0 - self._damping)

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quadloom.model.link import LinkKind
-from quadloom.planning.ranking.importance import fixpoint
 from quadloom.planning.ranking.link_matrix import KINDS, RECORD, RESET, LinkMatrix
+from quadloom.planning.ranking.usefulness import rank
 from thoroughness import examples
 
 PAGES = [(n * 0x9E3779B97F4A7C15 + 11) % (1 << 64) - (1 << 63) for n in range(40)]
@@ -106,7 +106,8 @@ def test_blocks_on_disk_give_the_same_importance(tmp_path: Path, width: int) -> 
     for page in range(900):
         matrix.append(page, [(int(t), "plain") for t in rng.integers(0, 1000, rng.integers(0, 12))])
     matrix.rebuild()
-    expected = fixpoint(matrix.blocks()).vector
+    nothing = np.zeros(matrix.manifest.pages, dtype=bool)
+    expected = rank(matrix.blocks(), nothing).importance
     for _ in range(2):  # cut, then found
-        got = fixpoint(matrix.blocks(on_disk=True, width=width)).vector
+        got = rank(matrix.blocks(on_disk=True, width=width), nothing).importance
         assert np.abs(got - expected).sum() < 3e-9

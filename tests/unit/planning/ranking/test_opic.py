@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from quadloom.planning.ranking.importance import fixpoint
 from quadloom.planning.ranking.link_blocks import LinkBlocks, LinkRows
 from quadloom.planning.ranking.opic import Opic, PageRead
+from quadloom.planning.ranking.usefulness import rank
 
 
 def web(pages: int, seed: int) -> tuple[list[list[int]], sparse.csr_array]:
@@ -23,7 +23,7 @@ def web(pages: int, seed: int) -> tuple[list[list[int]], sparse.csr_array]:
 
 
 def importance(csr: sparse.csr_array) -> np.ndarray:
-    return fixpoint(LinkBlocks(LinkRows(csr.indptr, csr.indices))).vector
+    return rank(LinkBlocks(LinkRows(csr.indptr, csr.indices)), np.zeros(csr.shape[0], dtype=bool)).importance
 
 
 def richest(opic: Opic) -> int:

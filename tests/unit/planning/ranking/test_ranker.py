@@ -17,12 +17,12 @@ from quadloom.errors import ChildFailed
 from quadloom.model.subscription import Subscription, personalization
 from quadloom.model.url import fingerprint
 from quadloom.planning.ranking import page_ranks, ranker
-from quadloom.planning.ranking.importance import fixpoint
 from quadloom.planning.ranking.link_blocks import LinkBlocks, LinkRows
 from quadloom.planning.ranking.page_ranks import MOVED, Fingerprints, PageRanks, RankMasks, SortedPages, page_rank_of
 from quadloom.planning.ranking.ranker import PageRanker
 from quadloom.planning.ranking.ranking_job import RankingOrder, RankingResult
 from quadloom.planning.ranking.ranking_process import RankingInThread, RankingProcess
+from quadloom.planning.ranking.usefulness import rank
 from quadloom.settings import FreshnessSettings
 
 NOW = 1_000_000.0
@@ -94,7 +94,7 @@ def test_weights_are_those_of_the_fixpoint(tmp_path: Path) -> None:
     rows = [n for n in range(30) for _ in links[n]]
     columns = [m for n in range(30) for m in links[n]]
     csr = sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(30, 30))
-    expected = fixpoint(LinkBlocks(LinkRows(csr.indptr, csr.indices))).vector * 30
+    expected = rank(LinkBlocks(LinkRows(csr.indptr, csr.indices)), np.zeros(30, dtype=bool)).importance * 30
     assert weigh(ranking, KEYS[:30]) == pytest.approx(list(expected), rel=1e-3)
 
 

@@ -1,7 +1,7 @@
 """Bring a lake up to date: only pages that differ from what it holds are read, only files that hold one are written.
 
 1. One pass over the catalog notes a page's content and version, 24 bytes each, in a plan for its part.
-2. Each part is a task of its own (`quadloom.maintenance.bulk`). It compares its plan with the columns `content` and
+2. Each part is a task of its own (`quadloom.process.bulk_tasks`). It compares its plan with the columns `content` and
    `version` of its table of pages. Rows of pages that are new or differ are written to new files. Files that hold rows
    of pages that differ or are gone are written again without them, and small files are merged.
 3. The part's manifest is replaced. From then on the part is in sync; files that it does not list are removed.
@@ -25,7 +25,6 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from quadloom.maintenance.archive_order import all_pages
-from quadloom.maintenance.jobs import warehouse_job
 from quadloom.maintenance.lake.place import (
     TABLES,
     LakeFile,
@@ -49,6 +48,7 @@ from quadloom.maintenance.lake.tables import (
     table_of,
     version_of,
 )
+from quadloom.maintenance.parallel.jobs import warehouse_job
 from quadloom.model.wire import decode, encode
 from quadloom.planning.ranking.link_matrix import LinkMatrix
 from quadloom.process.bulk_tasks import Runner, in_processes
@@ -144,7 +144,7 @@ def _write_plans(stores: Stores, place: LakePlace, parts: int) -> list[int]:
         paths = [Path(folder) / f"{part:03d}" for part in range(parts)]
         files = [opened.enter_context(path.open("wb")) for path in paths]
         waiting: list[list[tuple[int, int, int]]] = [[] for _ in range(parts)]
-        for row in all_pages(stores):
+        for row in all_pages(stores.catalog):
             part = part_of(shard_of(row.host), parts)
             waiting[part].append((row.fingerprint, content_of(row), version_of(row)))
             counts[part] += 1

@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from quadloom.errors import UsageError
-from quadloom.maintenance.jobs import warehouse_job
+from quadloom.maintenance.parallel.jobs import warehouse_job
 from quadloom.model.wire import decode, encode
 from quadloom.planning.ranking.importance import ImportanceIteration
 from quadloom.planning.ranking.link_blocks import LinkBlocks, Vector

@@ -133,7 +133,7 @@ def test_the_error_is_an_upper_bound_at_any_tolerance(dangling: str) -> None:
     csr = random_web(4000, 40_000, 9)
     exact = importance(csr, dangling=dangling, tol=1e-13)
     for tol in (1e-3, 1e-6, 1e-9, 1e-12):
-        found = fixpoint(blocks(csr, 500), dangling=dangling, tol=tol)  # type: ignore[arg-type]
+        found = fixpoint(blocks(csr, 500), dangling=dangling, tol=tol)
         assert np.abs(found.importance - exact).sum() <= found.error <= tol
 
 
@@ -160,7 +160,7 @@ def test_a_site_that_links_to_no_other_gathers_importance_only_by_the_papers_rul
     inside = np.argwhere(~np.eye(closed, dtype=bool))
     rows, columns = np.concatenate([source, inside[:, 0]]), np.concatenate([target, inside[:, 1]])
     csr = sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape=(known, known)).tocsr()
-    found = fixpoint(blocks(csr), dangling=dangling, tol=1e-6)  # type: ignore[arg-type]
+    found = fixpoint(blocks(csr), dangling=dangling, tol=1e-6)
     assert least <= found.importance[:closed].sum() <= most
 
 

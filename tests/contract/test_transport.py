@@ -235,7 +235,7 @@ def test_a_body_is_cut_after_the_limit_on_decoded_bytes(place: Place) -> None:
 def test_other_limits(place: Place) -> None:
     assert _failure(place.get("/announced")).kind == "too-large"
     assert _failure(place.get("/headers")).kind == "headers"
-    unwanted = _failure(place.get("/film", wanted=lambda kind, _url: not kind.startswith("video/")))
+    unwanted = _failure(place.get("/film", wanted=lambda kind: not kind.startswith("video/")))
     assert unwanted.kind == "unwanted" and not unwanted.transient
     assert _page(place.get("/film")).body == b"film"
 

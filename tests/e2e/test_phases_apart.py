@@ -39,7 +39,7 @@ class Held(NamedTuple):
 def held(path: Path) -> Held:
     with Warehouse.read(path) as warehouse:
         stores = warehouse.stores
-        rows = list(all_pages(stores))
+        rows = list(all_pages(stores.catalog))
         assert stores.catalog.owing() == {}
         assert stores.catalog.lease_owners() == []
         pages = {

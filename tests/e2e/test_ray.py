@@ -18,7 +18,7 @@ import pytest
 
 from e2e.test_cluster import WEB, Cluster
 from faults.crawling import finish, finish_alone, kill_group, must_be_read, requests, start
-from quadloom.maintenance.verify import JOURNAL
+from quadloom.maintenance.verify import FOLDER
 from quadloom.model.page import Page
 from quadloom.model.url import fingerprint
 from quadloom.planning.ranking.link_matrix import LinkMatrix
@@ -103,7 +103,7 @@ def test_a_killed_task_is_repeated_and_an_interrupted_job_is_resumed(warehouse: 
     assert rest < every and len(every - rest) == 2, "finished tasks are not done again"
     assert [drift.subject for drift in report.drifts] == [url(REMOVED)]
     assert report.pages == PAGES
-    assert not (warehouse.path / JOURNAL).exists()
+    assert not (warehouse.path / FOLDER).exists()
 
 
 def test_the_passes_of_importance_share_one_connection(warehouse: Warehouse) -> None:

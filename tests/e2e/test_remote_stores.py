@@ -124,7 +124,7 @@ def test_upkeep_and_questions(remote: Remote) -> None:
     settings = load(config=config).settings
     with Warehouse.open(remote.warehouse, settings=settings) as stores:
         # Drift: a page's graph is lost, another one was of a page that is known no more.
-        rows = all_pages(stores.stores)
+        rows = all_pages(stores.stores.catalog)
         lost = next(row.final_url or row.href for row in rows if row.archive is not None and row.quads_digest)
         stray = "http://gone.example/"
         stores.stores.quads.remove(lost)

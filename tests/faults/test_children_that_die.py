@@ -111,7 +111,9 @@ def test_a_process_that_cannot_start_ends_the_crawl_with_a_reason(tmp_path: Path
     assert f"damaged: {module}" in done.stderr, "what the child itself said"
     assert tries(tmp_path) <= 12, "a few times for each worker"
     with Warehouse.read(tmp_path / "warehouse") as warehouse:
-        assert not [row for row in all_pages(warehouse.stores) if row.kind == "quarantined"], "no page is to blame"
+        assert not [row for row in all_pages(warehouse.stores.catalog) if row.kind == "quarantined"], (
+            "no page is to blame"
+        )
         assert warehouse.stores.frontier.stats(0.0).queued > 0, "nothing is lost: the next crawl goes on"
 
 
@@ -119,7 +121,7 @@ def test_a_response_that_kills_the_fetch_process_costs_itself(tmp_path: Path) ->
     done = crawl(tmp_path, CRASHING)
     assert done.returncode == 0, done.stderr[-3000:]
     with Warehouse.read(tmp_path / "warehouse") as warehouse:
-        rows = {row.href.rpartition("/")[2]: row for row in all_pages(warehouse.stores)}
+        rows = {row.href.rpartition("/")[2]: row for row in all_pages(warehouse.stores.catalog)}
     assert {name for name, row in rows.items() if row.status == 200} == {str(n) for n in range(PAGES) if n != 7}
     assert "the fetch process died three times" in rows["7"].reason
     assert tries(tmp_path) <= 8

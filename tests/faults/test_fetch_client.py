@@ -213,7 +213,7 @@ def test_unwanted_and_announced_large_bodies_are_cut_after_the_headers() -> None
             yield bytes(65536)
             sent.append(65536)
 
-    def wanted(content_type: str, _href: str) -> bool:
+    def wanted(content_type: str) -> bool:
         return content_type.startswith("text/")
 
     with Server(answer) as server:

@@ -92,7 +92,7 @@ def recovered(path: Path, *files: bytes) -> RecoveryReport:
 def pages(path: Path) -> list[str]:
     with Warehouse.open(path, settings=SETTINGS) as warehouse:
         assert warehouse.maintenance.verify().ok
-        return sorted(row.href for row in all_pages(warehouse.stores))
+        return sorted(row.href for row in all_pages(warehouse.stores.catalog))
 
 
 def test_every_bad_record_costs_itself(tmp_path: Path) -> None:

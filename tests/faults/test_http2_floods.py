@@ -234,23 +234,22 @@ def test_a_connection_that_is_read_without_a_pause_is_ended() -> None:
     with ours, theirs:
         theirs.setblocking(False)
         guard = curl._ReadingGuard({ours.fileno()})
+        guard.watch()
         for _ in range(20):  # many short reads are no long one
-            guard.begin(ours.fileno())
+            guard.reading = [ours.fileno()]
             _burn(0.05)
-            guard.end()
-        guard.begin(ours.fileno())
+        guard.reading = [ours.fileno()]
         time.sleep(1.0)  # nor is one that waits for a processor
-        guard.end()
+        guard.reading = None
         with pytest.raises(BlockingIOError):
             theirs.recv(1)
-        guard.begin(ours.fileno())
+        guard.reading = [ours.fileno()]
         used = time.thread_time()
         while time.thread_time() - used < 60.0:
             with suppress(BlockingIOError):
                 assert theirs.recv(1) == b""
                 break
         assert time.thread_time() - used < 30.0
-        guard.end()
         guard.close()
 
 

@@ -56,7 +56,7 @@ def test_nothing_is_lost(tmp_path: Path, kills: int, pages: int) -> None:
     assert not missing, (seed, sorted(missing)[:10], len(missing))
     # Pages marked noarchive are not kept, so what a crash left unindexed of them must be fetched again.
     with Warehouse.read(warehouse) as stores:
-        unarchived = {row.href for row in all_pages(stores.stores) if row.status == 200 and row.archive is None}
+        unarchived = {row.href for row in all_pages(stores.stores.catalog) if row.status == 200 and row.archive is None}
     again = {url: count - 1 for url, count in seen.items() if not url.endswith("/robots.txt") and url not in unarchived}
     refetches = sum(again.values())
     errors = sum(1 for url in expected if serving.web.expected(url).status >= 500)

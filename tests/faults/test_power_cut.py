@@ -109,7 +109,7 @@ def check(path: Path, acknowledged: int) -> None:
         assert not acknowledged, "the database is lost"
         return
     with Warehouse.open(path, settings=SETTINGS) as warehouse:
-        before = {row.fingerprint for row in all_pages(warehouse.stores) if row.visits}
+        before = {row.fingerprint for row in all_pages(warehouse.stores.catalog) if row.visits}
         assert len(before) >= acknowledged, f"{len(before)} pages, but {acknowledged} were acknowledged"
         warehouse.maintenance.import_()  # of nothing: only what a crash has left is done
         report = warehouse.maintenance.verify()

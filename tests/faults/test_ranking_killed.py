@@ -48,9 +48,8 @@ def appended(folder: Path, rounds: int, seed: int) -> Links:
 
 def links_of(folder: Path) -> Links:
     matrix = opened(folder)
-    csr, names = matrix.csr(), matrix.fingerprints()
-    rows = (csr.indices[csr.indptr[row] : csr.indptr[row + 1]] for row in range(len(names)))
-    return {int(name): set(names[targets].tolist()) for name, targets in zip(names, rows, strict=True)}
+    rows, names = matrix.rows(), matrix.fingerprints()
+    return {int(name): set(names[rows.of(row)].tolist()) for row, name in enumerate(names)}
 
 
 def importance_of(folder: Path) -> npt.NDArray[np.float32]:

@@ -53,7 +53,7 @@ def unindex(path: Path) -> None:
     make them vanish for good."""
     with Warehouse.open(path) as warehouse:
         stores = warehouse.stores
-        rows = [row for row in all_pages(stores) if row.href != FORBIDDEN][:UNINDEXED]
+        rows = [row for row in all_pages(stores.catalog) if row.href != FORBIDDEN][:UNINDEXED]
         for row in rows:
             stores.quads.remove(row.graph)
         stores.quads.describe(PAGES, [(row.graph, b"") for row in rows])

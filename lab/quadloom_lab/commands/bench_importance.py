@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from quadloom.cli.session import session
 from quadloom.errors import UsageError
 from quadloom_lab.scheduling.importance_speed import Comparison, LimitedFixpoint, compare, count_sweeps, under_limit
@@ -15,7 +13,6 @@ def importance(
     *,
     pages: int = 2_000_000,
     links: int = 10,
-    engine: Literal["auto", "scipy"] = "auto",
     limited: bool = False,
 ) -> None:
     """Time importance on random links against scipy's sparse product in the same run; 20 million pages need 5 GB.
@@ -26,8 +23,6 @@ def importance(
         pages of the random web
     links
         links per page
-    engine
-        auto: packed slices, compiled if numba is installed; scipy: as used for small webs and weighted links
     limited
         compute from disk instead, in a process that may allocate less memory than the matrix needs (Linux)
     """
@@ -38,7 +33,7 @@ def importance(
         proof = under_limit(pages, links)
         s.emit(proof) if s.json else s.write(_limited_text(proof))
         return
-    found = compare(pages, links, engine=engine)
+    found = compare(pages, links)
     counts = count_sweeps(min(pages, _COUNTED_PAGES), links)
     if s.json:
         s.emit({"speed": found, "cpu_ratio": found.cpu_ratio, "wall_ratio": found.wall_ratio, "sweeps": counts})
@@ -49,17 +44,16 @@ def importance(
 
 
 def _text(found: Comparison) -> str:
-    lines = [f"{found.pages:,} pages, {found.links:,} links, {found.engine}, {found.threads} threads"]
+    lines = [f"{found.pages:,} pages, {found.links:,} links"]
     for name, seconds in (
         ("scipy's product", found.product),
         ("power step with scipy", found.power_step),
         ("sweep", found.sweep),
-        ("sweep, double precision", found.fine_sweep),
     ):
         lines.append(f"{name}\t{seconds.cpu:.3f} s CPU\t{seconds.wall:.3f} s wall")
     lines += [
         f"as fast as scipy's product\t{found.cpu_ratio:.2f} × per CPU second\t{found.wall_ratio:.2f} × per wall second",
-        f"cutting into slices, once\t{found.cutting:.2f} s CPU",
+        f"cutting into blocks, once\t{found.cutting:.2f} s CPU",
         f"matrix\t{found.own_matrix:,.0f} MiB (scipy's {found.scipy_matrix:,.0f} MiB)",
         f"peak memory, scipy's matrix included\t{found.peak:,.0f} MiB",
     ]
@@ -69,7 +63,7 @@ def _text(found: Comparison) -> str:
 def _limited_text(proof: LimitedFixpoint) -> str:
     return "\n".join(
         [
-            f"matrix\t{proof.own_matrix:,.0f} MiB packed, {proof.scipy_matrix:,.0f} MiB in scipy",
+            f"matrix\t{proof.own_matrix:,.0f} MiB in blocks, {proof.scipy_matrix:,.0f} MiB in scipy",
             f"limit\t{proof.limit:,.0f} MiB beyond the libraries, {proof.whole:,.0f} MiB with them",
             f"sweeps\t{proof.sweeps}, {proof.seconds:.3f} s CPU each",
             f"sum of importance\t{proof.total:.9f}",

@@ -18,16 +18,16 @@ from urllib.parse import unquote, urldefrag, urljoin
 
 import msgspec
 import numpy as np
-import scipy
 from msgspec.structs import replace
 
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
 from quadloom.model.url import fingerprint
 from quadloom.model.visit import Visit
-from quadloom.planning.ranking.importance import importance
+from quadloom.planning.ranking.link_blocks import LinkBlocks, LinkRows
 from quadloom.planning.ranking.ranker import PageRanker
 from quadloom.planning.ranking.ranking_process import RankingInThread
+from quadloom.planning.ranking.usefulness import rank
 from quadloom.planning.refresh.reschedule import new_scores
 from quadloom.planning.refresh.scheduler import RefreshScheduler
 from quadloom.settings import CrawlSettings, Settings
@@ -69,8 +69,7 @@ class LinkGraph(msgspec.Struct, frozen=True):
         """Of every page; sums to 1."""
         indptr = np.cumsum([0, *(len(targets) for targets in self.links)])
         targets = np.fromiter((target for page in self.links for target in page), dtype=np.int32)
-        size = len(self.urls)
-        return importance(scipy.sparse.csr_matrix((np.ones(len(targets)), targets, indptr), shape=(size, size)))
+        return rank(LinkBlocks(LinkRows(indptr, targets)), np.zeros(len(self.urls), dtype=bool)).importance
 
 
 class Harvest(msgspec.Struct, frozen=True):

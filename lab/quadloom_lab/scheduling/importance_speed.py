@@ -5,39 +5,35 @@ and so on; each figure is the best of its turns, because other programs on the m
 count all threads; wall seconds are what a user waits. Uniformly random links are the worst case for any cache, and the
 best one for the number of sweeps, which `count_sweeps` counts on a web of sites as well.
 
-`under_limit` proves that the matrix need not fit into memory: one process cuts it into slice files, another computes
-the fixpoint from them, and may allocate, beyond what its libraries hold already, less than the packed matrix.
-RLIMIT_DATA counts private memory, but not the slices that are mapped from disk.
+`under_limit` proves that the matrix need not fit into memory: one process cuts it into blocks on disk, another computes
+the fixpoint from them, and may allocate, beyond what its libraries hold already, less than the matrix takes.
+RLIMIT_DATA counts private memory, but not the blocks that are mapped from disk.
 """
 
 from __future__ import annotations
 
-import os
 import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from quadloom.errors import InputError
-from quadloom.planning.ranking.importance import Engine, ImportanceIteration, fixpoint, sweep
-from quadloom.planning.ranking.link_kernels import kernels
-from quadloom.planning.ranking.link_slices import FileSlices, MemorySlices, slice_width, write_slices
-from quadloom.planning.ranking.sweeps import SliceSweeps, Sweeps, sweeps_of
-
-Vector = npt.NDArray[np.float64]
+from quadloom.planning.ranking.importance import ImportanceIteration
+from quadloom.planning.ranking.link_blocks import Integers, LinkBlocks, LinkRows, Vector
+from quadloom.planning.ranking.usefulness import RankingRules, rank
 
 _MEBI = 1 << 20
 _DAMPING = 0.85
-_ROOM = 48 * _MEBI  # under a limit: stacks and heaps of threads (16 MiB each), masks and one-time temporaries
+_LINK_BYTES = 8  # of a link in a block
+_PAGE_BYTES = 4 + 4 * 8 + 2  # the out-degree; importance, what it passes on, usefulness and its next values; masks
+_ROOM = 64 * _MEBI  # under a limit: the weights of one product (32 MiB), masks and one-time temporaries
 _HOME = 1000  # pages per site, in the web that counts sweeps
 
 
@@ -49,17 +45,14 @@ class SweepSeconds(msgspec.Struct, frozen=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """`product`: scipy's alone; `power_step`: with the vector arithmetic of an iteration; `sweep`, `fine_sweep`:
-    Quadloom's, in single and in double precision. Memory in MiB."""
+    """`product`: scipy's alone; `power_step`: with the vector arithmetic of an iteration; `sweep`: Quadloom's. Memory
+    in MiB."""
 
     pages: int
     links: int
-    engine: str
-    threads: int
     product: SweepSeconds
     power_step: SweepSeconds
     sweep: SweepSeconds
-    fine_sweep: SweepSeconds
     cutting: float
     scipy_matrix: float
     own_matrix: float
@@ -75,8 +68,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SweepCounts(msgspec.Struct, frozen=True):
-    """Sweeps to a tolerance: Jacobi's (one slice) and block Gauss–Seidel's (64 slices), on random and site-like links.
-    Gauss–Seidel saves less if links stay within their slice, because a slice is computed at once."""
+    """Sweeps to a tolerance: Jacobi's (one block) and block Gauss–Seidel's (64 blocks), on random and site-like links.
+    Gauss–Seidel saves less if links stay within their block, because a block is computed at once."""
 
     tolerance: float
     random_jacobi: int
@@ -97,50 +90,37 @@ class LimitedFixpoint(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
 
 
-def compare(pages: int, degree: int, *, engine: Engine = "auto", turns: int = 4) -> Comparison:
+def compare(pages: int, degree: int, *, turns: int = 4) -> Comparison:
     """Time a sweep over `pages` × `degree` random links, and scipy's product over the same links."""
     csr = random_links(pages, degree)
     began = time.process_time()
-    if engine == "scipy" or kernels() is None:
-        ours: Sweeps = sweeps_of(csr, engine="scipy")
-        bytes_per_link = 8
-    else:
-        bytes_per_link = 4
-        ours = SliceSweeps(MemorySlices(csr.indptr, csr.indices, slice_width(pages)))
+    links = LinkBlocks(LinkRows(csr.indptr, csr.indices))
     cutting = time.process_time() - began
     # The links are random, so the matrix itself is as good as its transpose, which would cost another copy of it.
     vector = np.full(pages, 1.0 / pages)
-    iteration = ImportanceIteration(ours, _DAMPING, None, "normalize", None)
-    times: dict[str, list[SweepSeconds]] = {"product": [], "power": [], "sweep": [], "fine": []}
-    with ThreadPoolExecutor(ours.threads) as pool:
-        sweep(iteration, pool)  # compiles
-        for _ in range(turns):
-            times["product"].append(_timed(lambda: csr @ vector))
-            times["power"].append(_timed(lambda: _power_step(csr, vector, degree)))
-            times["sweep"].append(_timed(lambda: sweep(iteration, pool)))
-        iteration.refine()
-        sweep(iteration, pool)
-        for _ in range(turns):
-            times["fine"].append(_timed(lambda: sweep(iteration, pool)))
+    iteration = ImportanceIteration(links, _DAMPING, None, "normalize", None)
+    times: dict[str, list[SweepSeconds]] = {"product": [], "power": [], "sweep": []}
+    iteration.sweep()
+    for _ in range(turns):
+        times["product"].append(_timed(lambda: csr @ vector))
+        times["power"].append(_timed(lambda: _power_step(csr, vector, degree)))
+        times["sweep"].append(_timed(iteration.sweep))
     best = {name: SweepSeconds(min(t.cpu for t in all_), min(t.wall for t in all_)) for name, all_ in times.items()}
     return Comparison(
         pages=pages,
         links=pages * degree,
-        engine=type(ours).__name__,
-        threads=ours.threads,
         product=best["product"],
         power_step=best["power"],
         sweep=best["sweep"],
-        fine_sweep=best["fine"],
         cutting=cutting,
         scipy_matrix=_scipy_bytes(pages, degree) / _MEBI,
-        own_matrix=pages * degree * bytes_per_link / _MEBI,
+        own_matrix=pages * degree * _LINK_BYTES / _MEBI,
         peak=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     )
 
 
 def count_sweeps(pages: int, degree: int, tolerance: float = 1e-9) -> SweepCounts:
-    """Gauss–Seidel over slices against Jacobi, by the paper's rule, on random links and on a web with nine of ten links
+    """Gauss–Seidel over blocks against Jacobi, by the paper's rule, on random links and on a web with nine of ten links
     within a site."""
     rng = np.random.default_rng(2)
     sources = np.repeat(np.arange(pages), degree)
@@ -149,9 +129,9 @@ def count_sweeps(pages: int, degree: int, tolerance: float = 1e-9) -> SweepCount
     near = np.where(rng.random(len(sources)) < 0.9, home, anywhere) % pages
     indptr = np.arange(0, pages * degree + 1, degree)
 
-    def sweeps(targets: npt.NDArray[np.int64], width: int) -> int:
-        slices = MemorySlices(indptr, targets.astype(np.int32), width)
-        return fixpoint(SliceSweeps(slices), dangling="normalize", tol=tolerance).iterations
+    def sweeps(targets: Integers, width: int) -> int:
+        links = LinkBlocks(LinkRows(indptr, targets.astype(np.int32)), width=width)
+        return rank(links, np.zeros(pages, dtype=bool), RankingRules(dangling="normalize", tol=tolerance)).iterations
 
     found = [sweeps(targets, width) for targets in (anywhere, near) for width in (pages, max(pages // 64, 1))]
     return SweepCounts(tolerance, *found)
@@ -159,20 +139,18 @@ def count_sweeps(pages: int, degree: int, tolerance: float = 1e-9) -> SweepCount
 
 def under_limit(pages: int, degree: int, tolerance: float = 1e-6) -> LimitedFixpoint:
     """Compute the fixpoint from disk, in a process that may not allocate as much as the matrix takes."""
-    width = max(min(slice_width(pages), pages // 16), 1)
     with tempfile.TemporaryDirectory(prefix="quadloom-bench-") as name:
         csr = random_links(pages, degree)
-        slices = write_slices(Path(name), csr.indptr, csr.indices, width)
-        np.save(Path(name) / "outdegree.npy", slices.outdegree)
-        threads = len(os.sched_getaffinity(0))
-        # Importance and values in double precision, the out-degrees, a buffer per thread.
-        limit = pages * (8 + 8 + 4) + threads * 8 * width + _ROOM
-        matrix = sum(path.stat().st_size for path in Path(name).glob("*.links"))
+        np.save(Path(name) / "starts.npy", csr.indptr)
+        np.save(Path(name) / "targets.npy", csr.indices)
+        LinkBlocks(LinkRows(csr.indptr, csr.indices), folder=Path(name) / "blocks")
+        limit = pages * _PAGE_BYTES + _ROOM
+        matrix = pages * degree * _LINK_BYTES
         if limit >= matrix:
             raise InputError(
                 f"the limit, {limit >> 20} MiB, is no smaller than the matrix", hint="take more pages or more links"
             )
-        given = [name, str(pages), str(width), str(limit), str(tolerance)]
+        given = [name, str(limit), str(tolerance)]
         done = subprocess.run(
             [sys.executable, "-m", "quadloom_lab.scheduling.importance_speed", *given],
             check=True,
@@ -224,19 +202,19 @@ def _private_bytes() -> int:
     raise InputError("this system does not tell how much memory a process holds", hint="Linux does")
 
 
-def _limited(directory: Path, pages: int, width: int, limit: int, tolerance: float) -> tuple[float, int, float, float]:
-    # Load and compile everything first, in both precisions, so that the memory in use now belongs to the libraries.
-    fixpoint(sweeps_of(MemorySlices(np.array([0, 1, 1]), np.array([1], dtype=np.int32), 2)))
+def _limited(directory: Path, limit: int, tolerance: float) -> tuple[float, int, float, float]:
+    # Load everything first, so that the memory in use now belongs to the libraries.
+    rank(LinkBlocks(LinkRows(np.array([0, 1, 1]), np.array([1], dtype=np.int32))), np.zeros(2, dtype=bool))
     whole = _private_bytes() + limit
     resource.setrlimit(resource.RLIMIT_DATA, (whole, whole))
-    slices = FileSlices(directory, pages, width, np.load(directory / "outdegree.npy"))
+    starts, targets = (np.asarray(np.load(directory / f"{name}.npy", mmap_mode="r")) for name in ("starts", "targets"))
+    links = LinkBlocks(LinkRows(starts, targets), folder=directory / "blocks")
     began = time.process_time()
-    found = fixpoint(sweeps_of(slices), tol=tolerance)
+    found = rank(links, np.zeros(links.pages, dtype=bool), RankingRules(tol=tolerance))
     seconds = (time.process_time() - began) / found.iterations
-    return whole, found.iterations, float(found.vector.sum()), seconds
+    return whole, found.iterations, float(found.importance.sum()), seconds
 
 
 if __name__ == "__main__":
-    name, *numbers, wanted = sys.argv[1:]
-    answer = _limited(Path(name), *(int(n) for n in numbers), float(wanted))  # type: ignore[call-arg]  # as many as it takes
+    answer = _limited(Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]))
     sys.stdout.buffer.write(msgspec.json.encode(answer))

@@ -35,12 +35,13 @@ class CrashingVisits:
         self._waiting.extend(visits)
         return self._next()
 
-    def ended(self, fingerprint: int) -> list[Visit]:
-        """A visit came back; returns those that may go out now."""
-        self._inside.discard(fingerprint)
+    def ended(self, fingerprints: Sequence[int]) -> list[Visit]:
+        """Visits came back; returns those that may go out now."""
+        self._inside.difference_update(fingerprints)
         if not self._deaths and not self._waiting:
             return []
-        self._deaths.pop(fingerprint, None)
+        for fingerprint in fingerprints:
+            self._deaths.pop(fingerprint, None)
         return self._next()
 
     def died(self, in_hand: Sequence[Visit]) -> list[Visit]:

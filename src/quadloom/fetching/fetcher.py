@@ -17,6 +17,7 @@ How many requests a visit means:
 
 from __future__ import annotations
 
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +27,7 @@ import msgspec
 
 from quadloom.fetching import politeness
 from quadloom.fetching.browser.renderer import PageRenderer, Rendering
-from quadloom.fetching.robots import Robots, RobotsRow, parse, path_of, verdict
+from quadloom.fetching.robots import RobotsRow, parse, path_of, verdict
 from quadloom.fetching.transport import (
     ACCEPT_ANY,
     ACCEPT_ROBOTS,
@@ -90,7 +91,7 @@ class Fetcher:
     """`submit` visits, `step` until `in_flight` is 0. Each visit comes back exactly once. One thread; `wake` from any.
 
     `clock` is unix time, `random` gives the jitter. `request_for` replaces the request that is made of a visit;
-    `wanted(content type, URL)` decides which bodies are read otherwise. `renderer` runs the scripts of pages.
+    `wanted(content type)` decides which bodies are read otherwise. `renderer` runs the scripts of pages.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class Fetcher:
         self._monotonic = monotonic
         self._random = random or Random().random
         self._wanted = wanted or wanted_types(settings.crawl.read_types, settings.crawl.skip_types)
-        self._request_for = request_for or self._page_request
+        self._request_for = request_for
         self._transport = transport
         self._product = settings.crawl.user_agent
         self._hosts: OrderedDict[str, _Host] = OrderedDict()
@@ -179,19 +180,22 @@ class Fetcher:
         return self._clock() + left if left > 0 else 0.0
 
     def _begin(self, visit: Visit) -> None:
-        host = self._host(visit.host)
-        if visit.start_before and self._clock() > visit.start_before:
-            return self._too_late(visit, host, self._clock())
+        host = self._hosts.get(visit.host) or self._host(visit.host)
+        now = self._clock()
+        if visit.start_before and now > visit.start_before:
+            return self._too_late(visit, host, now)
         if host.rules.robots == "ignore":
-            return self._send(visit, host, Robots())
-        origin = _origin(visit.href)
+            return self._send(visit, host, 0.0, now)
+        origin = visit.href[: visit.href.find("/", visit.href.find("//") + 2)]
         if origin in host.waiting:
             host.waiting[origin].append(visit)
             return None
         row = host.rows.get(origin)
-        if row is None or not row.fetched_at - _CLOCKS_APART <= self._clock() < row.expires:
+        if row is None or not row.fetched_at - _CLOCKS_APART <= now < row.expires:
             return self._ask_robots(visit, host, origin)
-        return self._decide(visit, host, row)
+        if row.robots.rules or row.status == "unavailable":
+            return self._decide(visit, host, row)
+        return self._send(visit, host, row.robots.crawl_delay, now)
 
     def _ask_robots(self, visit: Visit, host: _Host, origin: str) -> None:
         host.waiting[origin] = [visit]
@@ -241,7 +245,7 @@ class Fetcher:
             message = f"robots.txt of {visit.host} disallows {rule.pattern[:200]}"
             failure = make_failure(visit.href, "robots", message, fetched_at=self._clock())
             return self._end(visit, host, failure, row.robots.crawl_delay)
-        return self._send(visit, host, row.robots)
+        return self._send(visit, host, row.robots.crawl_delay, self._clock())
 
     def _unavailable(self, visit: Visit, host: _Host, row: RobotsRow, failure: Failure | None) -> None:
         """Complete disallow for a while. The kind is that of the host's failure, not `robots`, which would be final."""
@@ -262,41 +266,36 @@ class Fetcher:
         pace = msgspec.structs.replace(pace, blocked_until=row.expires, reason=message)
         self._emit(visit, host, result, pace)
 
-    def _send(self, visit: Visit, host: _Host, robots: Robots) -> None:
+    def _send(self, visit: Visit, host: _Host, crawl_delay: float, now: float) -> None:
         limits = self._settings.limits
-        now = self._clock()
         not_before = visit.not_before
         is_resource = id(visit) in self._resources
         if is_resource or host.free_at > self._monotonic():
             not_before = max(not_before, self._free(host))
-            pause = politeness.delay_of(0.0, robots.crawl_delay, host.rules)
+            pause = politeness.delay_of(0.0, crawl_delay, host.rules)
             host.free_at = self._monotonic() + max(0.0, not_before - now) + pause
-        ends = [visit.deadline] if visit.deadline else []
+        expires = visit.deadline
         if visit.start_before:
-            ends.append(visit.start_before + limits.total_seconds)
-        if ends and not_before + limits.total_seconds > min(ends):
+            expires = min(expires or math.inf, visit.start_before + limits.total_seconds)
+        if expires and not_before + limits.total_seconds > expires:
             return self._too_late(visit, host, not_before)
-        expires = min(ends, default=0.0)
         if is_resource:
             request = FetchRequest(href=visit.href, accept=ACCEPT_ANY, not_before=not_before, expires=expires)
-        else:
+        elif self._request_for is not None:
             request = self._request_for(visit, not_before, expires)
-        delay = robots.crawl_delay
-        return self._transport.submit(request, lambda result: self._on_result(visit, delay, result))
-
-    def _page_request(self, visit: Visit, not_before: float, expires: float) -> FetchRequest:
-        body_bytes = self._settings.limits.body_bytes
-        return FetchRequest(
-            href=visit.href,
-            etag=visit.etag,
-            last_modified=visit.last_modified,
-            priority=visit.priority,
-            not_before=not_before,
-            expires=expires,
-            paced=self._host(visit.host).rules.ip_delay > 0.0,
-            max_bytes=max(body_bytes, SITEMAP_BYTES) if visit.kind == "sitemap" else 0,
-            wanted=self._wanted,
-        )
+        else:
+            request = FetchRequest(
+                href=visit.href,
+                etag=visit.etag,
+                last_modified=visit.last_modified,
+                priority=visit.priority,
+                not_before=not_before,
+                expires=expires,
+                paced=host.rules.ip_delay > 0.0,
+                max_bytes=max(limits.body_bytes, SITEMAP_BYTES) if visit.kind == "sitemap" else 0,
+                wanted=self._wanted,
+            )
+        return self._transport.submit(request, lambda result: self._on_result(visit, crawl_delay, result))
 
     def _too_late(self, visit: Visit, host: _Host, not_before: float) -> None:
         """The lease ends before the request could: after a long Crawl-delay, or because the worker was paused and
@@ -310,7 +309,7 @@ class Fetcher:
         self._emit(visit, host, result, pace)
 
     def _on_result(self, visit: Visit, crawl_delay: float, result: Result) -> None:
-        host = self._host(visit.host)
+        host = self._hosts.get(visit.host) or self._host(visit.host)
         if id(visit) in self._resources:
             return self._end(visit, host, result, crawl_delay)
         if isinstance(result, Page) and result.hops:
@@ -371,7 +370,8 @@ class Fetcher:
         crawl_delay: float = 0.0,
         rendering: Rendering | None = None,
     ) -> None:
-        host.strikes = politeness.strikes_after(result, max(host.strikes, visit.attempt - 1))
+        is_page = isinstance(result, Page)
+        host.strikes = 0 if is_page else politeness.strikes_after(result, max(host.strikes, visit.attempt - 1))
         now = self._clock()
         pace = politeness.pace(
             visit.host,
@@ -382,7 +382,7 @@ class Fetcher:
             strikes=host.strikes,
             random=self._random,
         )
-        free = self._free(host)
+        free = now + host.free_at - self._monotonic()
         if free > pace.next_at:  # nothing was sent for this visit, but its robots.txt was
             pace = msgspec.structs.replace(pace, next_at=free)
         self._emit(visit, host, result, pace, rendering)
@@ -419,7 +419,3 @@ def robots_row(origin: str, result: Result, product: str, settings: Settings, no
 def is_robots_unavailable(result: Result) -> bool:
     """Whether nothing was sent because the host's robots.txt could not be read."""
     return isinstance(result, Failure) and result.message.startswith(_UNAVAILABLE)
-
-
-def _origin(href: str) -> str:
-    return href[: href.find("/", href.find("//") + 2)]

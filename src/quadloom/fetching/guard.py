@@ -13,8 +13,8 @@ The check is about what the address *means*, not how it is written: IPv4 inside 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import ada_url
 
@@ -64,6 +64,15 @@ _METADATA = {  # inside otherwise global or allowed space; named for the message
 }
 
 
+class Destination(NamedTuple):
+    """`addresses` that the URL or `guard.hosts` spells out; empty = the name is to be resolved. They are still to be
+    checked. `refusal`: why nothing may be sent there, None = it may."""
+
+    name: str
+    addresses: tuple[str, ...]
+    refusal: str | None = None
+
+
 class Guard:
     """Checks URLs and addresses. Both verdicts are None for "allowed", else the reason in words."""
 
@@ -71,17 +80,24 @@ class Guard:
         self._allow = tuple(_network(text) for text in settings.allow)
         self._ports = frozenset(settings.ports)
         self._hosts = {name.lower().rstrip("."): address for name, address in settings.hosts.items()}
+        # All three depend on their argument and the settings alone.
+        self.destination = lru_cache(maxsize=65536)(self._destination)
+        self.permitted = lru_cache(maxsize=65536)(self._permitted)
         self.address_verdict = lru_cache(maxsize=65536)(self._address_verdict)
 
-    def url_verdict(self, href: str) -> str | None:
-        """Scheme and port. The address is checked after resolution, by `address_verdict`."""
-        if not href.startswith(("http://", "https://")):
-            return f"only http and https are visited, not {href.partition(':')[0][:20]!r}"
-        if self._ports:
-            port = endpoint(href)[1]
-            if port not in self._ports:
-                return f"port {port} is not among guard.ports"
-        return None
+    def _destination(self, origin: str) -> Destination:
+        """Where the URLs of an origin lead to, by scheme and port. The address is checked after resolution, by
+        `permitted`."""
+        if not origin.startswith(("http://", "https://")):
+            return Destination("", (), f"only http and https are visited, not {origin.partition(':')[0][:20]!r}")
+        try:
+            name, port = endpoint(origin)
+        except ValueError:
+            return Destination("", (), "not a URL")
+        if self._ports and port not in self._ports:
+            return Destination(name, (), f"port {port} is not among guard.ports")
+        address = literal(name) or self.override(name)
+        return Destination(name, () if address is None else (address,))
 
     def override(self, name: str) -> str | None:
         """Address from `guard.hosts`, exact name first, then `*.` above it from near to far. Still to be checked."""
@@ -93,7 +109,7 @@ class Guard:
             found = self._hosts.get(f"*.{name}")
         return found
 
-    def permitted(self, addresses: Sequence[str]) -> tuple[tuple[str, ...], str]:
+    def _permitted(self, addresses: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
         """Those that may be connected to, in order, and the reason for the first that may not."""
         allowed: list[str] = []
         refusal = ""
@@ -140,11 +156,10 @@ def embedded(address: Address) -> Address:
     return address
 
 
-@lru_cache(maxsize=65536)
-def _endpoint_of_origin(origin: str) -> tuple[str, int]:
-    parts = ada_url.URL(origin)
-    port = int(parts.port) if parts.port else (443 if parts.protocol == "https:" else 80)
-    return parts.hostname.strip("[]").rstrip(".").lower(), port
+def origin_of(href: str) -> str:
+    """Scheme and authority of an absolute URL."""
+    slash = href.find("/", href.find("//") + 2)
+    return href if slash < 0 else href[:slash]
 
 
 def endpoint(href: str) -> tuple[str, int]:
@@ -152,8 +167,9 @@ def endpoint(href: str) -> tuple[str, int]:
 
     Parsed by Ada, as everywhere: a second parser with its own opinion on `http://a@b\\@c/` is how guards are fooled.
     """
-    slash = href.find("/", href.find("//") + 2)
-    return _endpoint_of_origin(href if slash < 0 else href[:slash])
+    parts = ada_url.URL(origin_of(href))
+    port = int(parts.port) if parts.port else (443 if parts.protocol == "https:" else 80)
+    return parts.hostname.strip("[]").rstrip(".").lower(), port
 
 
 @lru_cache(maxsize=65536)

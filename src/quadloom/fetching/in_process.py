@@ -15,7 +15,7 @@ from itertools import count
 
 import msgspec
 
-from quadloom.fetching.guard import Guard, endpoint, literal
+from quadloom.fetching.guard import Guard, origin_of
 from quadloom.fetching.politeness import retry_after
 from quadloom.fetching.transport import (
     REDIRECTS,
@@ -24,9 +24,8 @@ from quadloom.fetching.transport import (
     Headers,
     Result,
     make_failure,
-    refused_body,
-    refused_headers,
     refused_hop,
+    refused_response,
     status_is_transient,
     without_login,
 )
@@ -149,28 +148,18 @@ class InProcessTransport:
 
     def _refused_address(self, exchange: _Exchange) -> str | None:
         """What the guard has against the URL, or against the address that it or `guard.hosts` spells out."""
-        reason = self._guard.url_verdict(exchange.url)
-        if reason is not None:
-            return reason
-        try:
-            name = endpoint(exchange.url)[0]
-        except ValueError:
-            return "not a URL"
-        exchange.address = literal(name) or self._guard.override(name) or ""
-        if not exchange.address:
-            return None
+        destination = self._guard.destination(origin_of(exchange.url))
+        if destination.refusal is not None or not destination.addresses:
+            return destination.refusal
+        exchange.address = destination.addresses[0]
         reason = self._guard.address_verdict(exchange.address)
-        return None if reason is None else f"{name}: {exchange.address} is {reason}"
+        return None if reason is None else f"{destination.name}: {exchange.address} is {reason}"
 
     def _refused_answer(self, exchange: _Exchange, answer: Page) -> tuple[FailureKind, str] | None:
         limits = self._limits
         if exchange.seconds > limits.total_seconds:
             return "timeout", f"not finished within {limits.total_seconds:g} s (limits.total_seconds)"
-        refusal = refused_headers(answer.headers, _size(answer.headers), limits)
-        if refusal is None and 200 <= answer.status < 300:
-            length = answer.header("content-length")
-            refusal = refused_body(exchange.request, exchange.url, length, answer.content_type, limits)
-        return refusal
+        return refused_response(exchange.request, answer.status, answer.headers, _size(answer.headers), limits)
 
     def _status(self, exchange: _Exchange, answer: Page) -> Result:
         return exchange.failure(

@@ -95,13 +95,16 @@ def pace(
     random: Callable[[], float],
 ) -> HostPace:
     """When the host may be asked again. `now`: when the visit ended; `strikes`: refusals in a row with this one."""
-    if isinstance(result, Failure) and result.kind in _UNSENT:
+    if isinstance(result, Page):
+        delay = delay_of(result.seconds, crawl_delay, rules)
+        return HostPace(host, result.address, delay, now + delay, cost=COST_PAGE)
+    if result.kind in _UNSENT:
         delay = delay_of(0.0, crawl_delay, rules)
-        return HostPace(host, result.address, delay, now, 0.0, "", cost_of(result))
+        return HostPace(host, result.address, delay, now, cost=COST_UNSENT)
     delay = delay_of(result.seconds, crawl_delay, rules)
     blocked = 0.0
     reason = ""
-    if isinstance(result, Failure) and is_strike(result):
+    if is_strike(result):
         asked = result.retry_after
         pause = asked if asked is not None else back_off(strikes, rules, random)
         pause = max(pause, delay)

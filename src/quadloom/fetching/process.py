@@ -127,11 +127,10 @@ class FetchProcess:
                     self._restarts.ready()
                     continue
                 self._restarts.worked()
-                more: list[Visit] = []
                 with self._lock:
                     for item in batch.fetched:
                         self._in_hand.pop(item.visit.fingerprint, None)
-                        more += self._crashing.ended(item.visit.fingerprint)
+                    more = self._crashing.ended([item.visit.fingerprint for item in batch.fetched])
                 if more:
                     self._order(child, FetchOrder(tuple(more), {}, {}))
                 self._fetched(batch.fetched)
@@ -201,17 +200,17 @@ def _read(channel: Channel, orders: Orders, fetcher: Fetcher) -> None:
 
 def _batches(fetched: list[FetchResult]) -> Iterator[FetchedBatch]:
     """A message is a copy of all its bodies, so the results of a busy step go out in several."""
-    fetched.reverse()
-    while fetched:
-        batch = [fetched.pop()]
-        size = _size(batch[0])
-        while fetched and (size := size + _size(fetched[-1])) <= _BATCH_BYTES:
-            batch.append(fetched.pop())
+    batch: list[FetchResult] = []
+    size = 0
+    for item in fetched:
+        length = len(item.result.body) if isinstance(item.result, Page) else 0
+        if batch and size + length > _BATCH_BYTES:
+            yield FetchedBatch(tuple(batch))
+            batch, size = [], 0
+        batch.append(item)
+        size += length
+    if batch:
         yield FetchedBatch(tuple(batch))
-
-
-def _size(fetched: FetchResult) -> int:
-    return len(fetched.result.body) if isinstance(fetched.result, Page) else 0
 
 
 if __name__ == "__main__":

@@ -55,10 +55,6 @@ class Robots(msgspec.Struct, frozen=True, array_like=True):
     crawl_delay: float = 0.0
     sitemaps: tuple[str, ...] = ()
 
-    def allowed(self, href: str) -> bool:
-        """Whether an absolute URL of this site may be fetched. The longest pattern that matches decides; Allow wins."""
-        return verdict(self.rules, path_of(href)) is None
-
 
 class RobotsRow(msgspec.Struct, frozen=True, array_like=True):
     """A robots.txt as the catalog stores it, in `HostRow.robots`. `origin` = scheme and authority it applies to.
@@ -126,7 +122,8 @@ def parse(data: bytes, product: str, *, max_bytes: int = 500 * 1024) -> Robots:
 
 
 def verdict(rules: tuple[RobotsRule, ...], path: str) -> RobotsRule | None:
-    """The rule that forbids a path (with query, in normal form), or None if it may be fetched."""
+    """The rule that forbids a path (with query, in normal form), or None if it may be fetched. The longest pattern that
+    matches decides; Allow wins."""
     if path == "/robots.txt" or not rules:
         return None
     forms = _spellings(path)

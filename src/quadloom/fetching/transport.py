@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Protocol
 
 import msgspec
@@ -73,8 +74,8 @@ Result = Page | Failure
 Done = Callable[[Result], None]
 Refusal = tuple[FailureKind, str]
 """Why a response is not read: the kind of the failure and its message."""
-Wanted = Callable[[str, str], bool]
-"""(content type, URL) → whether the body is worth reading."""
+Wanted = Callable[[str], bool]
+"""(content type) → whether the body is worth reading."""
 
 _UNWANTED_FAMILIES = ("audio/", "video/", "font/", "model/", "image/")
 _DRAWING = "image/svg+xml"  # XML, with texts and metadata
@@ -182,7 +183,8 @@ def _one_line(value: str) -> str:
     return "".join(char for char in value if char >= " " and char != "\x7f")
 
 
-def by_default(content_type: str, _href: str) -> bool:
+@lru_cache(maxsize=4096)
+def by_default(content_type: str) -> bool:
     """False for pictures of pixels, sound, film, fonts, installers and disk images; the transfer is then cut after the
     headers."""
     media_type = content_type.partition(";")[0].strip().lower()
@@ -198,31 +200,36 @@ def wanted_types(read: Sequence[str], skipped: Sequence[str]) -> Wanted:
     if not reading and not skipping:
         return by_default
 
-    def wanted(content_type: str, href: str) -> bool:
+    @lru_cache(maxsize=4096)
+    def wanted(content_type: str) -> bool:
         media_type = content_type.partition(";")[0].strip().lower()
         if any(fnmatchcase(media_type, glob) for glob in skipping):
             return False
-        return by_default(content_type, href) or any(fnmatchcase(media_type, glob) for glob in reading)
+        return by_default(content_type) or any(fnmatchcase(media_type, glob) for glob in reading)
 
     return wanted
 
 
-def refused_headers(headers: Headers, size: int, limits: LimitSettings) -> Refusal | None:
-    """Whether the headers themselves, `size` bytes in all, are over a limit."""
+def refused_response(
+    request: FetchRequest, status: int, headers: Headers, size: int, limits: LimitSettings
+) -> Refusal | None:
+    """Why the body of a response is left unread: its headers, `size` bytes in all, are over a limit; or it is too long
+    or unwanted, by the Content-Length and Content-Type of a 2xx response."""
     if size > limits.header_bytes:
         return "headers", f"{size} bytes of headers (limits.header_bytes)"
     if len(headers) > limits.header_count:
         return "headers", f"{len(headers)} headers (limits.header_count)"
-    return None
-
-
-def refused_body(
-    request: FetchRequest, url: str, length: str, content_type: str, limits: LimitSettings
-) -> Refusal | None:
-    """Whether the body of a 2xx response is left unread, by its Content-Length and Content-Type."""
+    if not 200 <= status < 300:
+        return None
+    length = content_type = ""
+    for name, value in reversed(headers):  # the first of each name counts
+        if name == "content-length":
+            length = value
+        elif name == "content-type":
+            content_type = value
     if length.isdecimal() and len(length) < 20 and int(length) > limits.large_bytes:
         return "too-large", f"{length} bytes announced (limits.large_bytes)"
-    if request.wanted is not None and not request.wanted(content_type, url):
+    if request.wanted is not None and not request.wanted(content_type):
         return "unwanted", f"content type {content_type[:80]!r} is not asked for"
     return None
 

@@ -18,10 +18,12 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from quadloom.crawling.ingest.index.reindex import archived_page
+from quadloom.maintenance.batches import batches
 from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.model.page import Page
 from quadloom.model.url import canonical, fingerprint
 from quadloom.stores.opened import Stores
+from quadloom.stores.protocols.catalog import Catalog
 
 _ROWS = 500
 _BATCH = 200  # records of a file whose pages are looked up at once
@@ -60,42 +62,31 @@ class FilePlan:
         return offsets is not None and ref.offset not in offsets
 
 
-def all_pages(stores: Stores) -> Iterator[PageRow]:
+def all_pages(catalog: Catalog) -> Iterator[PageRow]:
     """Every page, in the order of fingerprints."""
     after = -(1 << 63)
-    while rows := stores.catalog.scan(after=after, limit=_ROWS):
+    while rows := catalog.scan(after=after, limit=_ROWS):
         yield from rows
         after = rows[-1].fingerprint
 
 
 def pages_in_file(stores: Stores, file: str) -> Iterator[ArchivedPage]:
     """The pages whose current version is in this file, in the order of their records."""
-    batch: list[tuple[ArchiveRef, Page]] = []
-    size = 0
-    for ref, record in stores.archive.read_file(file):
-        if isinstance(record, Page):
-            batch.append((ref, record))
-            size += len(record.body)
-        if len(batch) >= _BATCH or size >= _BATCH_BYTES:
-            yield from _current(stores, batch)
-            batch, size = [], 0
-    yield from _current(stores, batch)
-
-
-def _current(stores: Stores, batch: list[tuple[ArchiveRef, Page]]) -> Iterator[ArchivedPage]:
-    keys = [fingerprint(canonical(page.url)) for _, page in batch]
-    rows = stores.catalog.pages(keys) if keys else {}
-    for (ref, page), key in zip(batch, keys, strict=True):
-        row = rows.get(key)
-        if row is not None and row.archive == ref:
-            yield ArchivedPage(row, page)
+    pages = ((ref, record) for ref, record in stores.archive.read_file(file) if isinstance(record, Page))
+    for batch in batches(pages, _BATCH, size_of=lambda item: len(item[1].body), most_bytes=_BATCH_BYTES):
+        keys = [fingerprint(canonical(page.url)) for _, page in batch]
+        rows = stores.catalog.pages(keys)
+        for (ref, page), key in zip(batch, keys, strict=True):
+            row = rows.get(key)
+            if row is not None and row.archive == ref:
+                yield ArchivedPage(row, page)
 
 
 def pages_by_file(stores: Stores, wanted: Callable[[PageRow], bool]) -> Iterator[ArchivedPage]:
     """Every wanted page exactly once: those without a version first, then file by file, then those that were not found
     in their file. Nothing else may write meanwhile."""
     plan = FilePlan()
-    for row in all_pages(stores):
+    for row in all_pages(stores.catalog):
         if wanted(row):
             plan.note(row)
             if row.archive is None:
@@ -114,6 +105,6 @@ def pages_apart(stores: Stores, plan: FilePlan, wanted: Callable[[PageRow], bool
     """The pages that `pages_in_file` did not find although their references name that file."""
     if plan.is_complete:
         return
-    for row in all_pages(stores):
+    for row in all_pages(stores.catalog):
         if row.archive is not None and plan.lacks(row.archive) and wanted(row):
             yield ArchivedPage(row, archived_page(stores.archive, row))

@@ -48,7 +48,7 @@ def rank(
     directory = Path(shared) / _ALL_LINKS if shared else stores.places.links
     tasks = None
     if runner is not None:
-        solve = ParallelRanking(directory, stores.path, settings, runner, resume=resume, progress=progress)
+        solve = ParallelRanking(stores.path, settings, runner, resume=resume, progress=progress)
         tasks = RankingInThread(solve)
     ranker = page_ranker(stores, settings, directory=directory if shared else None, runner=tasks)
     place = Path(shared) if shared else directory

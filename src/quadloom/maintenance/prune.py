@@ -25,13 +25,14 @@ from typing import NamedTuple
 import msgspec
 
 from quadloom.errors import ArchiveDamaged, StoreError
+from quadloom.maintenance.archive_order import all_pages
+from quadloom.maintenance.batches import batches
 from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.settings import length_of
 from quadloom.stores.opened import Stores
 from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.protocols.catalog import Catalog, VisitKey, VisitRow
 
-_PAGES = 500
 _VISITS = 10_000  # deleted per transaction
 _GROUP_BYTES = 256 << 20  # of live records: the disk space that a prune needs before it frees any
 
@@ -127,7 +128,8 @@ def prune(stores: Stores, before: float, *, reached: Callable[[str], None] = lam
     live_records = _live_records(stores, before, planned.sparse)
     damaged = tuple(name for name in planned.sparse if not _readable(archive, live_records[name].refs))
     readable = {name: size for name, size in planned.sparse.items() if name not in damaged}
-    for group in _groups(readable):
+    # Live records are written together, so that many small files become few.
+    for group in batches(readable, len(readable), size_of=readable.__getitem__, most_bytes=_GROUP_BYTES):
         _rewrite(stores, group, live_records, reached)
     return PruneReport(
         visits=planned.visits,
@@ -158,14 +160,11 @@ def _rewrite(
 
 
 def _histories(catalog: Catalog, before: float) -> Iterator[_History]:
-    after = -(1 << 63)
-    while pages := catalog.scan(after=after, limit=_PAGES):
-        after = pages[-1].fingerprint
-        for page in pages:
-            history = _History(page, [], [])
-            for visit in catalog.history(page.fingerprint):
-                (history.expired if _is_expired(visit, page, before) else history.current).append(visit)
-            yield history
+    for page in all_pages(catalog):
+        history = _History(page, [], [])
+        for visit in catalog.history(page.fingerprint):
+            (history.expired if _is_expired(visit, page, before) else history.current).append(visit)
+        yield history
 
 
 def _is_expired(visit: VisitRow, page: PageRow, before: float) -> bool:
@@ -195,14 +194,9 @@ def _noticed_refs(stores: Stores, without: Container[int] = ()) -> Iterator[Arch
 
 
 def _forget(catalog: Catalog, before: float) -> None:
-    batch: list[VisitKey] = []
-    for history in _histories(catalog, before):
-        batch += [VisitKey(visit.fingerprint, visit.fetched_at) for visit in history.expired]
-        if len(batch) >= _VISITS:
-            catalog.forget(batch)
-            batch = []
-    if batch:
-        catalog.forget(batch)
+    expired = (visit for history in _histories(catalog, before) for visit in history.expired)
+    for batch in batches(expired, _VISITS):
+        catalog.forget([VisitKey(visit.fingerprint, visit.fetched_at) for visit in batch])
 
 
 def _live_records(stores: Stores, before: float, files: Iterable[str]) -> dict[str, _LiveRecords]:
@@ -227,20 +221,6 @@ def _readable(archive: Archive, refs: Iterable[ArchiveRef]) -> bool:
     except ArchiveDamaged:
         return False
     return True
-
-
-def _groups(sparse: dict[str, int]) -> Iterator[list[str]]:
-    """Files whose live records are written together, so that many small files become few."""
-    group: list[str] = []
-    total = 0
-    for name, size in sparse.items():
-        if group and total + size > _GROUP_BYTES:
-            yield group
-            group, total = [], 0
-        group.append(name)
-        total += size
-    if group:
-        yield group
 
 
 def _remove(archive: Archive, files: Iterable[str]) -> None:

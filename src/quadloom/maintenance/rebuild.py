@@ -4,7 +4,7 @@ their place is in `quadloom.maintenance.swap`."""
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from quadloom.crawling.ingest.intake import Ingest
 from quadloom.documents.descriptions import PAGES
 from quadloom.errors import ArchiveDamaged, DiskFull, StoreError, WarehouseLocked
 from quadloom.maintenance.archive_order import ArchivedPage, all_pages, pages_by_file
+from quadloom.maintenance.batches import batches
 from quadloom.maintenance.links import LinkRecorder
 from quadloom.maintenance.lost_database import lost_database
 from quadloom.maintenance.swap import SpooledLedger, exchange_folders
@@ -91,7 +92,7 @@ def _directories(stores: Stores) -> str:
 
 def _missing_files(stores: Stores) -> tuple[str, ...]:
     first: dict[str, ArchiveRef] = {}
-    for row in all_pages(stores):
+    for row in all_pages(stores.catalog):
         if row.archive is not None and (row.quads_digest or row.text_digest):
             first.setdefault(row.archive.file, row.archive)
     suspects = sorted(file for file, ref in first.items() if _trouble(stores, ref))
@@ -150,7 +151,7 @@ def rebuild(
             archived += len(part.offsets)
             progress(done)
         left = pages_by_file(stores, is_indexed) if elsewhere is None else elsewhere.rest()
-        for batch in _batches(left):
+        for batch in batches(left, _BATCH, size_of=_body_bytes, most_bytes=_BATCH_BYTES):
             rows = [item.row for item in batch]
             versions = {item.row.fingerprint: item.page for item in batch if item.page is not None}
             ingest.indexing.reindexing.add(
@@ -260,17 +261,8 @@ def stored_job(quads: QuadStore, row: PageRow, description: bytes) -> IndexJob:
     )
 
 
-def _batches(items: Iterable[ArchivedPage]) -> Iterator[list[ArchivedPage]]:
-    batch: list[ArchivedPage] = []
-    size = 0
-    for item in items:
-        batch.append(item)
-        size += len(item.page.body) if item.page is not None else 0
-        if len(batch) >= _BATCH or size >= _BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
+def _body_bytes(item: ArchivedPage) -> int:
+    return len(item.page.body) if item.page is not None else 0
 
 
 def rename_damaged(path: Path, settings: Settings) -> list[str]:

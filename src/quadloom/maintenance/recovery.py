@@ -25,11 +25,10 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
-from itertools import islice
 from pathlib import Path
-from typing import TypeVar, cast, get_args
+from typing import cast, get_args
 
 import msgspec
 
@@ -40,6 +39,7 @@ from quadloom.documents.descriptions import VISITS
 from quadloom.errors import StoreError, UsageError
 from quadloom.fetching.fetcher import robots_row
 from quadloom.maintenance.archive_order import all_pages
+from quadloom.maintenance.batches import batches
 from quadloom.maintenance.links import LinkRecorder
 from quadloom.maintenance.rebuild import other_graphs
 from quadloom.maintenance.salvage import DamagedDatabase
@@ -77,7 +77,6 @@ _LATEST = 253_402_300_800.0  # the year 10000, which dates in WARC and RDF canno
 _ANYWHERE = ScopeRecord(reach="any", max_depth=KEPT_DEPTH)
 
 _SEPARATORS = str.maketrans("", "", "-._~")
-T = TypeVar("T")
 Notice = Callable[[EventKind, str], None]
 
 
@@ -191,7 +190,7 @@ class _Recovery:
             text.commit()
             ledger.complete(Statistics.recounted(quads, stores.catalog).encode())
             return RecoveryReport(
-                pages=sum(1 for _ in all_pages(stores)),
+                pages=sum(1 for _ in all_pages(stores.catalog)),
                 versions=self._versions,
                 unreadable_bytes=sum(archive.files().values()) - bytes_read,
                 queued=frontier.stats(self._now).queued,
@@ -209,7 +208,7 @@ class _Recovery:
 
     def _keep_queue(self, stores: Stores) -> int:
         kept = 0
-        for batch in _batches(self._damaged.unread()):
+        for batch in batches(self._damaged.unread(), _BATCH):
             stores.frontier.add(batch, self._now)
             kept += len(batch)
         return kept
@@ -243,7 +242,7 @@ class _Recovery:
                     self._feed(ingest, stores, archive, ref, record, topical)
             ingest.drain()
             ingest.settle([], self._now)
-            for rows in _batches(all_pages(stores)):
+            for rows in batches(all_pages(stores.catalog), _BATCH):
                 self._keep_schedule(stores, ingest, rows)
             ingest.finish_indexing()
         finally:
@@ -391,12 +390,6 @@ def _robots_page(record: Page | Failure) -> Page | None:
 def _kind(row: PageRow) -> LinkKind:
     """By which kind of link a page was found; rows of older versions do not say."""
     return cast(LinkKind, row.link_kind) if row.link_kind in get_args(LinkKind) else "other"
-
-
-def _batches(items: Iterable[T]) -> Iterator[list[T]]:
-    rest = iter(items)
-    while batch := list(islice(rest, _BATCH)):
-        yield batch
 
 
 def _topical_pages(quads: QuadStore | None) -> frozenset[int]:

@@ -27,8 +27,8 @@ import msgspec
 from quadloom.crawling.ingest.index.describe import REPROCESSED_AT
 from quadloom.crawling.ingest.index.indexer import IndexAcks
 from quadloom.errors import StoreError
+from quadloom.maintenance.batches import read_records, write_record
 from quadloom.model.link import Discovery
-from quadloom.model.wire import decode, encode
 from quadloom.process.clock import unix_time
 from quadloom.process.durable import sync, sync_tree, write_file
 from quadloom.process.failpoints import Failpoints
@@ -38,7 +38,6 @@ from quadloom.stores.statistics import STATISTICS, mark_complete
 from quadloom.stores.transactions import retry_when_unavailable
 
 _MARKS = "rebuild.marks"
-_LENGTH = 4  # bytes before each entry of the marks
 
 
 class _Entry(msgspec.Struct, frozen=True, array_like=True):
@@ -75,8 +74,7 @@ class SpooledLedger:
         self._file.close()
 
     def _append(self, entry: _Entry) -> None:
-        data = encode(entry)
-        self._file.write(len(data).to_bytes(_LENGTH, "big") + data)
+        write_record(self._file, entry)
 
 
 def discard(places: Places) -> None:
@@ -170,8 +168,7 @@ def _transaction(stores: Stores, now: float) -> None:
 def _entries(file: Path) -> Iterator[_Entry]:
     try:
         with file.open("rb") as stream:
-            while head := stream.read(_LENGTH):
-                yield decode(stream.read(int.from_bytes(head, "big")), _Entry)
+            yield from read_records(stream, _Entry)
     except (OSError, msgspec.DecodeError) as error:
         raise StoreError(
             f"cannot read {file}, which a rebuild needs to finish: {error}",

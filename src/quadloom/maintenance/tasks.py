@@ -138,15 +138,20 @@ class Maintenance:
         failpoints = Failpoints(settings.crawl.failpoint)
         if runner is not None:
             _check_on_servers(settings)
+
+        def batch_done(pages: int) -> None:
+            check_shards()
+            progress(pages)
+
         with _all_shards(stores.shards, settings.cluster.heartbeat) as check_shards:
             check_sources(stores, partial=partial)
             discard(stores.places)
             try:
                 chosen = settings if links else without_links(settings)
                 if runner is None:
-                    report = self._fill(progress, check_shards, chosen)
+                    report = self._fill(batch_done, check_shards, chosen)
                 else:
-                    report = self._fill_in_parallel(progress, check_shards, chosen, runner, resume)
+                    report = self._fill_in_parallel(batch_done, check_shards, chosen, runner, resume)
             except BaseException:
                 discard(stores.places)
                 raise
@@ -166,17 +171,12 @@ class Maintenance:
 
     def _fill(self, progress: Progress, check_shards: Callable[[], None], settings: Settings) -> RebuildReport:
         stores = self._stores
-
-        def batch_done(pages: int) -> None:
-            check_shards()
-            progress(pages)
-
         with (
             closing(SpooledLedger(stores.path)) as ledger,
             fresh_quads(stores.places.new("quads"), settings) as quads,
             fresh_text(stores.places.new("text"), settings) as text,
         ):
-            report = rebuild(stores, settings, quads, text, ledger, progress=batch_done)
+            report = rebuild(stores, settings, quads, text, ledger, progress=progress)
             check_shards()  # before pages that were not found are removed from a server
             return report
 
@@ -189,15 +189,10 @@ class Maintenance:
         resume: bool,
     ) -> RebuildReport:
         stores = self._stores
-
-        def batch_done(pages: int) -> None:
-            check_shards()
-            progress(pages)
-
         elsewhere = ParallelRebuild(stores, settings, runner, resume=resume)
         with closing(SpooledLedger(stores.path)) as ledger, closing(refilled_quads(settings)) as quads:
             with closing(elsewhere.writer()) as text:
-                report = rebuild(stores, settings, quads, text, ledger, progress=batch_done, elsewhere=elsewhere)
+                report = rebuild(stores, settings, quads, text, ledger, progress=progress, elsewhere=elsewhere)
                 elsewhere.fill_text(text)
             check_shards()  # before pages that were not found are removed from a server
             quads.written_elsewhere(PAGES, elsewhere.graphs())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
 
 import msgspec
 import numpy as np
@@ -15,20 +14,21 @@ from quadloom.documents.descriptions import PAGES
 from quadloom.documents.syntaxes.terms import iri
 from quadloom.errors import ArchiveDamaged
 from quadloom.maintenance.archive_order import FilePlan, all_pages, pages_apart, pages_in_file
-from quadloom.maintenance.jobs import warehouse_job
 from quadloom.maintenance.links import StoredLinks, has_links
 from quadloom.maintenance.lost_database import way_out
+from quadloom.maintenance.parallel.jobs import warehouse_job
+from quadloom.maintenance.parallel.results import TaskFolder
 from quadloom.maintenance.reprocessing import ReprocessedPage, reprocessed
 from quadloom.model.outcome import PageRow
 from quadloom.model.page import Page
 from quadloom.model.page_result import PageResult
 from quadloom.model.wire import decode, encode
-from quadloom.process.bulk_tasks import Runner, TaskJournal, TaskResult
+from quadloom.process.bulk_tasks import BulkJob, Runner, TaskResult
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc import MISSING_FILE
 from quadloom.stores.opened import Stores
 
-JOURNAL = "verify.journal"  # files that an unfinished run has compared
+FOLDER = "verify.tasks"
 _MOST = 1000  # differences that the task of one file reports
 
 
@@ -71,7 +71,7 @@ def verify(
     plan, names = FilePlan(), _Inventory(stores)
     drifts: list[Drift] = []
     pages = checked = 0
-    for row in all_pages(stores):
+    for row in all_pages(stores.catalog):
         pages += 1
         plan.note(row)
         names.add(row)
@@ -80,36 +80,30 @@ def verify(
             if row.archive is None:
                 drifts.extend(_page_drifts(stores, None, ReprocessedPage(row, None, None)))
     checked = pages - plan.expected.total()
-    with closing(TaskJournal(stores.path / JOURNAL, resume=resume)) as journal:
-        for result in _each_file(stores, settings, sorted(plan.expected), journal, runner):
-            found = decode(result.data, _FileResult)
-            plan.found(result.task, found.offsets)
-            drifts.extend(found.drifts[: max(0, limit - len(drifts))])
-            checked += len(found.offsets)
-            progress(checked)
-        links = _stored_links(stores)
-        for item in reprocessed(settings, pages_apart(stores, plan, lambda _row: True)):
-            if len(drifts) < limit:
-                drifts.extend(_page_drifts(stores, links, item))
-            progress(checked := checked + 1)
-        drifts.extend(names.strays())
-        journal.finish()
+    files = sorted(plan.expected)
+    results = TaskFolder(stores.path / FOLDER, warehouse_job("verify", stores.path, settings), files, resume=resume)
+    for file in results.run(runner if runner is not None and len(files) > 1 else _in_this_process(stores), files):
+        found = decode(results.path(file).read_bytes(), _FileResult)
+        plan.found(file, found.offsets)
+        drifts.extend(found.drifts[: max(0, limit - len(drifts))])
+        checked += len(found.offsets)
+        progress(checked)
+    links = _stored_links(stores)
+    for item in reprocessed(settings, pages_apart(stores, plan, lambda _row: True)):
+        if len(drifts) < limit:
+            drifts.extend(_page_drifts(stores, links, item))
+        progress(checked := checked + 1)
+    drifts.extend(names.strays())
+    results.finish()
     return VerifyReport(pages=pages, drifts=tuple(drifts[:limit]), advice=_advice(stores, pages, drifts))
 
 
-def _each_file(
-    stores: Stores, settings: Settings, files: Sequence[str], journal: TaskJournal, runner: Runner | None
-) -> Iterator[TaskResult]:
-    yield from (TaskResult(file, journal.done[file]) for file in files if file in journal.done)
-    left = [file for file in files if file not in journal.done]
-    if runner is None or len(left) < 2:
-        links = _stored_links(stores) if left else None
-        results: Iterator[TaskResult] = (TaskResult(file, encode(_compare(stores, links, file))) for file in left)
-    else:
-        results = runner(warehouse_job("verify", stores.path, settings), left)
-    for result in results:
-        journal.add(result)
-        yield result
+def _in_this_process(stores: Stores) -> Runner:
+    def runner(_job: BulkJob, files: Sequence[str]) -> Iterator[TaskResult]:
+        links = _stored_links(stores)
+        return (TaskResult(file, encode(_compare(stores, links, file))) for file in files)
+
+    return runner
 
 
 class _FileResult(msgspec.Struct, frozen=True):

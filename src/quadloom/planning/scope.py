@@ -64,7 +64,7 @@ class Scope:
         seeds = [Url.parse(text) for text in record.seeds]
         self._keys = {url.key for url in seeds}
         self._names = {url.host for url in seeds} if record.reach in ("page", "host") else {url.site for url in seeds}
-        self._reached: dict[str, bool] = {}
+        self._open_hosts: dict[str, bool] = {}  # whether all URLs of a host are in reach
 
     @classmethod
     def from_settings(cls, crawl: CrawlSettings, seeds: Iterable[str], hosts: Iterable[str] = ()) -> Scope:
@@ -98,7 +98,8 @@ class Scope:
         if depth != KEPT_DEPTH:
             if depth > record.max_depth:
                 return f"depth {depth} is over max_depth {record.max_depth}"
-            if not self._reaches(href, host):
+            # Most URLs are on a host all of whose URLs are in reach.
+            if not (self._open_hosts.get(host) or self._reaches(href, host)):
                 return _REFUSALS[record.reach]
         for text, pattern in self._exclude:
             if pattern.search(href):
@@ -108,20 +109,18 @@ class Scope:
         return None
 
     def _reaches(self, href: str, host: str) -> bool:
-        if self.record.reach == "any":
-            return True
-        known = self._reached.get(host)
-        if known is None:
-            if len(self._reached) >= _HOSTS_REMEMBERED:
-                self._reached.clear()
-            known = self._reached[host] = self._reaches_host(host)
-        if not known or self.record.reach != "page":
-            return known
-        return canonical(href) in self._keys or any(pattern.search(host) for pattern in self._hosts)
+        is_open = self._open_hosts.get(host)
+        if is_open is None:
+            if len(self._open_hosts) >= _HOSTS_REMEMBERED:
+                self._open_hosts.clear()
+            is_open = self._open_hosts[host] = self._is_open(host)
+        return is_open or (self.record.reach == "page" and host in self._names and canonical(href) in self._keys)
 
-    def _reaches_host(self, host: str) -> bool:
-        name = site_of(host) if self.record.reach == "site" else host
-        return name in self._names or any(pattern.search(host) for pattern in self._hosts)
+    def _is_open(self, host: str) -> bool:
+        reach = self.record.reach
+        if reach == "any" or any(pattern.search(host) for pattern in self._hosts):
+            return True
+        return reach != "page" and (site_of(host) if reach == "site" else host) in self._names
 
 
 def _compile(text: str) -> _Pattern:

@@ -2,7 +2,7 @@
 
 A task is a name, such as a file of the archive, and its result is bytes; nothing else is shared. A process that does
 tasks opens what they need by itself. A child that dies costs its task a second and a third try; then the job fails and
-names the task. Finished tasks are in a journal, so an interrupted job can be resumed (`TaskJournal`).
+names the task. `quadloom.maintenance.parallel.results` stores results, so that an interrupted job can be resumed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
-from pathlib import Path
 
 import msgspec
 
@@ -143,37 +142,6 @@ def perform(function: TaskFunction, task: str, argument: bytes) -> TaskResult:
         return TaskResult(task, function(task, argument))
     except QuadloomError as error:
         return TaskResult(task, error=f"{task}: {error.message}", hint=error.hint)
-
-
-class TaskJournal:
-    """The results of finished tasks, one JSON line each. A torn last line, of a crash, is ignored."""
-
-    def __init__(self, path: Path, *, resume: bool) -> None:
-        self._path = path
-        self.done: dict[str, bytes] = {}
-        if resume:
-            self._read()
-        self._file = path.open("ab" if resume else "wb")
-
-    def add(self, result: TaskResult) -> None:
-        self.done[result.task] = result.data
-        self._file.write(b"\n" + msgspec.json.encode(result))  # the break comes first, so that a torn line ends here
-        self._file.flush()
-
-    def finish(self) -> None:
-        """The job is complete: nothing is left to resume."""
-        self.close()
-        self._path.unlink(missing_ok=True)
-
-    def close(self) -> None:
-        self._file.close()
-
-    def _read(self) -> None:
-        with suppress(FileNotFoundError):
-            for line in self._path.read_bytes().split(b"\n"):
-                with suppress(msgspec.DecodeError):
-                    result = msgspec.json.decode(line, type=TaskResult)
-                    self.done[result.task] = result.data
 
 
 def serve(channel: Channel) -> None:

@@ -146,7 +146,7 @@ class FreshnessSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     importance_every: Annotated[Length, doc("time between two computations of importance")] = "1h"
     importance_memory: Annotated[
         Bytes,
-        doc("memory for the link matrix; a larger one is read from disk in slices (with numba: `quadloom[fast]`)"),
+        doc("memory for the link matrix; a larger one is read from disk in blocks"),
         FROM_1,
     ] = 4 * 1024 * 1024 * 1024
     damping: Annotated[float, doc("damping factor of importance"), SHARE] = 0.85

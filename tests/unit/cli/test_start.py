@@ -23,7 +23,6 @@ _HEAVY = (
     "numpy",
     "scipy.optimize",
     "scipy.sparse",
-    "numba",
     "psycopg",
     "boto3",
     "obstore",

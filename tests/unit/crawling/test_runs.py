@@ -39,7 +39,8 @@ def run(warehouse: Warehouse, phases: Iterable[PhaseName], web: Web, clock: Cloc
 def contents(warehouse: Warehouse) -> object:
     stores = warehouse.stores
     rows = {
-        row.href: (row.title, row.quads_digest, row.text_digest, row.visits, row.state) for row in all_pages(stores)
+        row.href: (row.title, row.quads_digest, row.text_digest, row.visits, row.state)
+        for row in all_pages(stores.catalog)
     }
     graphs = {graph: stores.quads.graph(graph) for graph in stores.quads.graphs() if is_page(graph)}
     return rows, graphs, set(stores.text.ids()), stores.frontier.stats(0.0), stores.catalog.counts()
@@ -84,12 +85,12 @@ def test_a_fetched_page_waits_in_the_archive(tmp_path: Path) -> None:
     with Warehouse.open(tmp_path, settings=QUICK) as warehouse:
         warehouse.requests.add_seeds([SEED])
         run(warehouse, ["fetch"], Web(clock), clock)
-        (row,) = all_pages(warehouse.stores)
+        (row,) = all_pages(warehouse.stores.catalog)
         assert (row.state, row.kind, row.visits, row.archive) == ("fetched", "", 0, None)
         assert row.fetched is not None
         assert warehouse.maintenance.verify().ok
         run(warehouse, ["detect"], Web(clock), clock)
-        (row,) = all_pages(warehouse.stores)
+        (row,) = all_pages(warehouse.stores.catalog)
         assert (row.state, row.kind) == ("detected", "html")
         assert warehouse.stores.catalog.owing() == {Owed.TRANSFORM: 1, Owed.INDEX: 1, Owed.EXTRACT: 1}
 

@@ -39,7 +39,7 @@ def run(visits: list[Visit], deadly: set[int], seed: int) -> tuple[set[int], set
                 process.remove(done)
                 answered.add(done.fingerprint)
                 del in_hand[done.fingerprint]
-                process += crashing.ended(done.fingerprint)
+                process += crashing.ended([done.fingerprint])
         assert not in_hand, "visits that wait for ever"
     return answered, given_up, deaths
 

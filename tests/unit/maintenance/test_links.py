@@ -54,7 +54,7 @@ def test_links_of_imported_pages_are_in_the_matrix(imported: Path) -> None:
 
 def test_missing_links_are_found_and_rebuilt(imported: Path) -> None:
     with Warehouse.read(imported) as warehouse:
-        changed = next(iter(all_pages(warehouse.stores)))
+        changed = next(iter(all_pages(warehouse.stores.catalog)))
     matrix = LinkMatrix(imported / "links")
     matrix.append(changed.fingerprint, [(4711, "plain")])
     matrix.close()
@@ -73,7 +73,7 @@ def test_missing_links_are_found_and_rebuilt(imported: Path) -> None:
 
 def test_an_unreadable_older_version_is_found(imported: Path) -> None:
     with Warehouse.read(imported) as warehouse:
-        (row,) = [row for row in all_pages(warehouse.stores) if row.visits == 2]
+        (row,) = [row for row in all_pages(warehouse.stores.catalog) if row.visits == 2]
         older = warehouse.stores.catalog.history(row.fingerprint)[-1].archive
     assert older is not None and older != row.archive
     file = imported / "archive" / older.file
@@ -90,12 +90,12 @@ def test_links_that_a_crash_lost_return_with_the_replay(imported: Path) -> None:
     shutil.rmtree(imported / "links")
     with Warehouse.open(imported, settings=SETTINGS) as warehouse:
         stores = warehouse.stores
-        stores.catalog.mark_indexed([IndexedPage(row.fingerprint, b"", b"") for row in all_pages(stores)])
+        stores.catalog.mark_indexed([IndexedPage(row.fingerprint, b"", b"") for row in all_pages(stores.catalog)])
         noted: dict[int, bytes] = {}
         ingest = Ingest(stores, SETTINGS, links_of=noted.__setitem__)
         ingest.replay()
         ingest.close()
-        assert noted.keys() == {row.fingerprint for row in all_pages(stores)}
+        assert noted.keys() == {row.fingerprint for row in all_pages(stores.catalog)}
 
 
 def test_a_torn_manifest_of_the_matrix_is_rebuilt_from_the_segments(imported: Path) -> None:
@@ -107,6 +107,6 @@ def test_a_torn_manifest_of_the_matrix_is_rebuilt_from_the_segments(imported: Pa
 def test_stored_links_of_an_empty_folder(tmp_path: Path, imported: Path) -> None:
     links = StoredLinks(tmp_path / "nothing")
     with Warehouse.read(imported) as warehouse:
-        row = next(iter(all_pages(warehouse.stores)))
+        row = next(iter(all_pages(warehouse.stores.catalog)))
     assert "0 of the 2 links" in links.difference(row, bytes(16))
     assert not links.difference(row, b""), "a page without links needs no entry"

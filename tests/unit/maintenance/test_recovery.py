@@ -106,7 +106,7 @@ def known(path: Path) -> list[Known]:
                 row.title, row.archive,
                 tuple((visit.fetched_at, visit.archive) for visit in catalog.history(row.fingerprint) if visit.archive),
             )
-            for row in all_pages(warehouse.stores)
+            for row in all_pages(warehouse.stores.catalog)
             if row.status < 400
         )  # fmt: skip
 
@@ -135,7 +135,7 @@ def test_a_lost_database_is_recovered_in_place(tmp_path: Path) -> None:
         assert warehouse.stores.frontier.stats(0.0).queued == len(AGAIN), "the queue is what the pages link to"
         host = warehouse.stores.frontier.host("one.example")
         assert host is not None and host.crawl_delay == 0.25 and b"/private" in host.robots
-        changed = warehouse.stores.catalog.pages([row.fingerprint for row in all_pages(warehouse.stores)])
+        changed = warehouse.stores.catalog.pages([row.fingerprint for row in all_pages(warehouse.stores.catalog)])
         assert all(row.schedule for row in changed.values() if row.title), "every page has its next visit"
     assert not [*path.glob("*.new"), *path.glob("*.old"), *path.glob("re*")]
 

@@ -67,7 +67,7 @@ def test_the_catalog_says_nothing_of_indexes_that_are_not_in_place(
     path = filled(tmp_path)
     with Warehouse.open(path) as warehouse:
         catalog = warehouse.stores.catalog
-        rows = list(all_pages(warehouse.stores))
+        rows = list(all_pages(warehouse.stores.catalog))
         catalog.mark_indexed([IndexedPage(row.fingerprint, b"", b"") for row in rows])  # settled, and not indexed yet
         names = {name: catalog.get(name) for name in catalog.names("")}
 
@@ -167,7 +167,7 @@ def test_a_missing_archive_is_refused(tmp_path: Path) -> None:
 def test_records_that_cannot_be_read_are_named_and_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = filled(tmp_path)
     with Warehouse.read(path) as warehouse:
-        (row,) = (row for row in all_pages(warehouse.stores) if row.href == URLS[2])
+        (row,) = (row for row in all_pages(warehouse.stores.catalog) if row.href == URLS[2])
         quads = len(warehouse.stores.quads)
     assert row.archive is not None
     with (path / "archive" / row.archive.file).open("r+b") as file:
@@ -242,7 +242,7 @@ def test_verify_covers_the_graph_about_pages(tmp_path: Path) -> None:
 def test_the_advice_is_the_next_step(tmp_path: Path) -> None:
     with Warehouse.open(filled(tmp_path)) as warehouse:
         stores = warehouse.stores
-        rows = list(all_pages(stores))
+        rows = list(all_pages(stores.catalog))
         stores.catalog.mark_indexed([IndexedPage(rows[0].fingerprint, b"", b"")])
         assert "the next crawl indexes these pages" in warehouse.maintenance.verify().advice
         stores.quads.replace(Quads.of(rows[1].graph, b""))

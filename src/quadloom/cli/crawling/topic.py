@@ -25,7 +25,6 @@ from quadloom.crawling.run.control import ask
 from quadloom.crawling.topical.access import SiteResponse
 from quadloom.crawling.topical.anchors import read_outline
 from quadloom.crawling.topical.crawl import StrategyName, TopicalStrategy, TopicReport
-from quadloom.crawling.topical.embeddings import EmbeddingJudge, load_encoder
 from quadloom.crawling.topical.relevance import Example, Topic
 from quadloom.crawling.topical.run import RELEVANT, TopicalRun
 from quadloom.crawling.topical.search.engines import SearchLead
@@ -70,7 +69,6 @@ def collect(
     per_site: int | None = None,
     strategy: StrategyName | None = None,
     home_pages_only: Annotated[bool | None, Parameter(negative="--no-home-pages-only")] = None,
-    embeddings: str | None = None,
     contact: str | None = None,
     delay: float | None = None,
     every: str = "",
@@ -101,8 +99,6 @@ def collect(
         adaptive, liu-agah, best-first, breadth-first or random
     home_pages_only
         take only home pages from web search results, as Liu and Agah did
-    embeddings
-        judge documents with this sentence-transformers model (extra `embeddings`) instead of the built-in one
     contact
         URL or mail address shown to the sites you visit
     delay
@@ -148,7 +144,6 @@ def collect(
                 against=wanted.counterexamples,
                 types=types,
                 strategy=strategy,
-                judge=EmbeddingJudge(wanted, load_encoder(embeddings)) if embeddings else None,
                 site_search=_site_search(s),
                 progress=display.show,
                 every=every,

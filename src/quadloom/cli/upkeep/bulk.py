@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from quadloom.cli.session import Session
-from quadloom.maintenance.jobs import check_reachable
+from quadloom.maintenance.parallel.jobs import check_reachable
 from quadloom.process.bulk_tasks import Runner, in_processes
 
 

@@ -147,7 +147,8 @@ class Crawl:
         try:
             settlements = self._ingest.step(wait)
             self._count(settlements)
-            if asked and (rescheduler := self._rescheduler) is not None:
+            rescheduler = self._rescheduler
+            if rescheduler is not None and time.monotonic() >= rescheduler.turn_at:
                 retry_when_unavailable(lambda: rescheduler.turn(self._clock()))
         except ShardsLost as lost:  # the frontier has forgotten those shards already
             self._notice("notice", lost.message)

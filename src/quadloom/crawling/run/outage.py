@@ -46,7 +46,7 @@ class NetworkWatch:
         self._reaches = reaches
         self._send = send
         self._clock = clock
-        self._answered: dict[str, HostAddress] = {}  # site → where it answered; the latest last
+        self._answered: dict[str, tuple[str, str]] = {}  # site → URL and address that answered; the latest last
         self._silent: set[str] = set()  # sites that failed since the last answer
         self._trusted_until = 0.0  # a probe has just shown that the network works
         self._asking = False
@@ -70,7 +70,7 @@ class NetworkWatch:
         if page.address:
             site = site_of(host_of(page.url))
             self._answered.pop(site, None)
-            self._answered[site] = HostAddress.of(page.url, page.address)
+            self._answered[site] = (page.url, page.address)
             if len(self._answered) > _PROBES:
                 del self._answered[next(iter(self._answered))]
         self._back()
@@ -112,7 +112,7 @@ class NetworkWatch:
             self._ask_at = self._clock() + self._pause
 
     def _ask(self) -> None:
-        endpoints = list(self._answered.values())
+        endpoints = [HostAddress.of(url, address) for url, address in self._answered.values()]
         if not endpoints:  # only a visit can find out: one is allowed now and then
             self._release_one()
             return

@@ -3,7 +3,7 @@
 There are two estimates. `Relevance.judge` is for a *document* with its whole text. `CandidateModel.estimate` is for a
 *candidate*, of which only title, snippet, URL and source are known: it starts from the score of the document model for
 those few words and is corrected by every document that was fetched, so that its probabilities are calibrated. No
-network, no large library; a larger model (embeddings) can be passed wherever a `Judge` is expected.
+network, no large library; a larger model can be passed wherever a `Judge` is expected.
 """
 
 from __future__ import annotations

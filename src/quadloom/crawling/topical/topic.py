@@ -72,7 +72,7 @@ def crawl_topic(
     """Crawl `topic` from `seeds` within `settings.topic.budget` requests; documents land in the warehouse.
 
     `hooks`: those of an ordinary crawl, so that documents are scheduled, ranked and reported like any page.
-    `judge`: another verdict on documents than the light model's, such as `quadloom.crawling.topical.embeddings` gives.
+    `judge`: assesses documents instead of the built-in model.
     `site_search`: ways of the user's into a host without a search
     (`quadloom.crawling.topical.search.hosted.site_leads`)."""
     random = random or Random()

@@ -32,7 +32,7 @@ from typing import Literal, NamedTuple
 import pycurl
 
 from quadloom.documents.archives.content_coding import BodyDecoder, coding_of
-from quadloom.fetching.transport import FetchRequest, Headers, Refusal, refused_body, refused_headers
+from quadloom.fetching.transport import FetchRequest, Headers, Refusal, refused_response
 from quadloom.settings import LimitSettings
 
 _HTTP_ONLY = pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS
@@ -117,17 +117,14 @@ class Transfer:
         if request.method != "GET":
             self._prepare_method(request)
 
-    def reusable(self) -> bool:
-        """False after anything but GET: the options of such a handle would have to be undone, so it is closed."""
-        return self.request is None or self.request.method == "GET"
-
     def finish_headers(self) -> None:
-        """At the end: parse the headers if no body byte arrived; refuse a body of which nothing could be decoded."""
+        """At the end of a response without a decoded byte: parse the headers if nothing arrived after them, and refuse
+        a body of which nothing could be decoded."""
         if self.body is None and not self.verdict:
             self._read_headers()
         body = self.body
         if body is not None and body.wire and not body.decoded and not self.verdict and body.incomplete():
-            self.verdict = ("protocol", f"the body is not valid {self._coding_name()}")
+            self.verdict = ("protocol", f"the body is not valid {self._coding()[:40]}")
 
     def _prepare_method(self, request: FetchRequest) -> None:
         if request.method == "HEAD":
@@ -154,51 +151,35 @@ class Transfer:
             ratio = f"more than {self._limits.decode_ratio:g} times its transferred size (limits.decode_ratio)"
             self.verdict = ("bomb", f"{body.wire} bytes decoded to {body.decoded} and counting: {ratio}")
         else:
-            self.verdict = ("protocol", f"the body is not valid {self._coding_name()}")
+            self.verdict = ("protocol", f"the body is not valid {self._coding()[:40]}")
         return _ABORT
 
-    def _coding_name(self) -> str:
-        return self._header("content-encoding")[:40]
-
-    def _header(self, name: str) -> str:
-        for key, value in self.headers:
-            if key == name:
-                return value
-        return ""
+    def _coding(self) -> str:
+        return next((value for name, value in self.headers if name == "content-encoding"), "")
 
     def _read_headers(self) -> None:
-        limits = self._limits
-        lines = self._lines
-        self.header_bytes = sum(map(len, lines))
-        self._parse_headers(lines)
-        request = self.request
+        """Parse the headers, and either refuse the body or open it."""
+        limits, request = self._limits, self.request
+        self.header_bytes = sum(map(len, self._lines))
+        self._parse_headers()
         if request is None:
             self.verdict = ("internal", "a response without a request")
             return
-        self.verdict = refused_headers(self.headers, self.header_bytes, limits) or ""
-        if not self.verdict:
-            self._open_body(request)
-
-    def _open_body(self, request: FetchRequest) -> None:
-        limits = self._limits
-        encoding = self._header("content-encoding")
+        self.verdict = refused_response(request, self.status, self.headers, self.header_bytes, limits) or ""
+        if self.verdict:
+            return
+        encoding = self._coding()
         coding = coding_of(encoding) if encoding else ""
         if coding is None:
             self.verdict = ("protocol", f"content coding {encoding[:80]!r}: unknown, or more than one")
             return
-        sink = None
-        if 200 <= self.status < 300:
-            length, content_type = self._header("content-length"), self._header("content-type")
-            self.verdict = refused_body(request, self.url, length, content_type, limits) or ""
-            if self.verdict:
-                return
-            sink = request.sink
+        sink = request.sink if 200 <= self.status < 300 else None
         self.body = BodyDecoder(coding, request.max_bytes or limits.body_bytes, limits.decode_ratio, sink)
 
-    def _parse_headers(self, lines: list[bytes]) -> None:
+    def _parse_headers(self) -> None:
         """The last block of header lines: before it there may be 1xx responses."""
         pairs: list[tuple[str, str]] = []
-        for line in lines:
+        for line in self._lines:
             if line.startswith(b"HTTP/"):
                 pairs = []
                 words = line.split(None, 2)
@@ -223,7 +204,8 @@ class FinishedTransfer(NamedTuple):
 
 
 class CurlLoop:
-    """`add` handles, `step` until they come back. `watch` adds a descriptor of the caller to the same wait."""
+    """`add` handles, `step` until they come back; `remove` takes one out. `watch` adds a descriptor of the caller to
+    the same wait."""
 
     def __init__(self, connections: int, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
@@ -238,12 +220,8 @@ class CurlLoop:
         self._multi.setopt(pycurl.M_MAX_TOTAL_CONNECTIONS, connections)
         self._multi.setopt(pycurl.M_MAXCONNECTS, connections)
         self._multi.setopt(pycurl.M_PIPELINING, pycurl.PIPE_MULTIPLEX)
-
-    def add(self, curl: pycurl.Curl) -> None:
-        self._multi.add_handle(curl)
-
-    def remove(self, curl: pycurl.Curl) -> None:
-        self._multi.remove_handle(curl)
+        self.add: Callable[[pycurl.Curl], None] = self._multi.add_handle
+        self.remove: Callable[[pycurl.Curl], None] = self._multi.remove_handle
 
     def watch(self, descriptor: int, callback: Callable[[], None]) -> None:
         self._watched[descriptor] = callback
@@ -253,7 +231,9 @@ class CurlLoop:
         """Wait at most `timeout` seconds for an event; return the handles that are done, already removed."""
         if self._due is not None:
             timeout = min(timeout, max(0.0, self._due - self._monotonic()))
-        act = self._multi.socket_action
+        act, guard = self._multi.socket_action, self._guard
+        if self._sockets:
+            guard.watch()
         for descriptor, events in self._epoll.poll(timeout):
             if descriptor in self._sockets:
                 mask = 0
@@ -263,9 +243,10 @@ class CurlLoop:
                     mask |= pycurl.CSELECT_OUT
                 if events & select.EPOLLERR:
                     mask |= pycurl.CSELECT_ERR
-                self._guard.begin(descriptor)
+                guard.reading = [descriptor]
                 act(descriptor, mask)
-                self._guard.end()
+                with guard.lock:
+                    guard.reading = None
             elif descriptor in self._watched:
                 self._watched[descriptor]()
         if self._due is not None and self._due <= self._monotonic():
@@ -312,48 +293,45 @@ class _ReadingGuard:
     libcurl reads from a socket until that is empty. A server that sends small HTTP/2 frames faster than they are
     parsed, such as GOAWAY, which no limit counts, keeps it there: no other request goes on, and no deadline is looked
     at. So a thread looks from outside, and shuts a connection down that took `_READING_SECONDS` at a stretch.
+
+    `reading`: the descriptor that libcurl reads from, in a list of its own each time, so that two times on the same
+    descriptor differ. None = it reads from none; that is set under `lock`, so no connection is shut down too late.
     """
 
     def __init__(self, sockets: Collection[int]) -> None:
+        self.lock = threading.Lock()
+        self.reading: list[int] | None = None
         self._sockets = sockets  # those that libcurl has open
-        self._lock = threading.Lock()
-        self._reading: tuple[int, int] | None = None  # a number, and the descriptor
-        self._number = 0
         self._reader, self._clock = 0, 0  # the thread that reads, and its CPU clock
         self._closed = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def begin(self, descriptor: int) -> None:
+    def watch(self) -> None:
+        """Look at the calling thread from now on."""
         if self._reader != threading.get_ident():
             self._reader = threading.get_ident()
             self._clock = time.pthread_getcpuclockid(self._reader)
         if self._thread is None:
             self._thread = threading.Thread(target=self._look, name="curl-guard", daemon=True)
             self._thread.start()
-        self._number += 1
-        self._reading = (self._number, descriptor)
-
-    def end(self) -> None:
-        with self._lock:
-            self._reading = None
 
     def close(self) -> None:
         self._closed.set()
 
     def _look(self) -> None:
-        seen, since = self._reading, 0.0
+        seen, since = self.reading, 0.0
         while not self._closed.wait(_LOOK_SECONDS):
             with suppress(OSError):  # that thread has ended
-                reading, used = self._reading, time.clock_gettime(self._clock)
-                if reading is None or reading != seen:
+                reading, used = self.reading, time.clock_gettime(self._clock)
+                if reading is None or reading is not seen:
                     seen, since = reading, used
                 elif used - since > _READING_SECONDS:
                     self._shut(reading)
 
-    def _shut(self, reading: tuple[int, int]) -> None:
-        with self._lock, suppress(OSError):
-            if self._reading == reading and reading[1] in self._sockets:
-                with socket.socket(fileno=os.dup(reading[1])) as connection:
+    def _shut(self, reading: list[int]) -> None:
+        with self.lock, suppress(OSError):
+            if self.reading is reading and reading[0] in self._sockets:
+                with socket.socket(fileno=os.dup(reading[0])) as connection:
                     connection.shutdown(socket.SHUT_RDWR)
 
 

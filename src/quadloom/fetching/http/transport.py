@@ -17,8 +17,10 @@ import time
 from collections.abc import Callable
 from itertools import count
 
+import msgspec
+
 from quadloom.fetching.dns import DnsAnswer, DnsLookup, DnsResolver, system_lookup
-from quadloom.fetching.guard import Guard, endpoint, literal
+from quadloom.fetching.guard import Guard
 from quadloom.fetching.http.curl import CurlLoop, Transfer, of_curl
 from quadloom.fetching.politeness import AddressClock, retry_after
 from quadloom.fetching.transport import (
@@ -42,21 +44,19 @@ from quadloom.settings import Settings
 _LATE = 1.0  # seconds after its turn within which a request may still begin
 
 
-class _Job:
-    """A request on its way through the stages."""
+class _Job(msgspec.Struct):
+    """A request on its way through the stages. `url`: of this hop. `seconds`: of work before `working_since`.
+    `sent_at`: unix time of the first request."""
 
-    __slots__ = ("addresses", "done", "hops", "name", "request", "seconds", "sent_at", "url", "working_since")
-
-    def __init__(self, request: FetchRequest, done: Done, url: str) -> None:
-        self.request = request
-        self.done = done
-        self.url = url  # of this hop
-        self.hops: tuple[Hop, ...] = ()
-        self.name = ""
-        self.addresses: tuple[str, ...] = ()
-        self.seconds = 0.0  # of work before `working_since`
-        self.working_since: float | None = None
-        self.sent_at = 0.0  # unix time of the first request
+    request: FetchRequest
+    done: Done
+    url: str
+    hops: tuple[Hop, ...] = ()
+    name: str = ""
+    addresses: tuple[str, ...] = ()
+    seconds: float = 0.0
+    working_since: float | None = None
+    sent_at: float = 0.0
 
 
 class CurlTransport:
@@ -99,7 +99,7 @@ class CurlTransport:
 
     def submit(self, request: FetchRequest, done: Done) -> None:
         """Accept a request. A later `step` calls `done`."""
-        job = _Job(request, done, without_login(request.href))
+        job = _Job(request, done, without_login(request.href) if "@" in request.href else request.href)
         self.in_flight += 1
         wait = request.not_before - self._now() if request.not_before else 0.0
         if wait > 0:
@@ -167,43 +167,38 @@ class CurlTransport:
     def _resolve(self, job: _Job) -> None:
         if job.working_since is None:
             job.working_since = self._monotonic()
-        reason = self.guard.url_verdict(job.url)
-        if reason is not None:
-            return self._fail(job, "guard", reason)
-        try:
-            job.name = endpoint(job.url)[0]
-        except ValueError:
-            return self._fail(job, "guard", "not a URL")
-        address = literal(job.name) or self.guard.override(job.name)
-        if address is not None:
-            return self._resolved(job, DnsAnswer((address,)))
+        slash = job.url.find("/", job.url.find("//") + 2)
+        destination = self.guard.destination(job.url if slash < 0 else job.url[:slash])
+        if destination.refusal is not None:
+            return self._fail(job, "guard", destination.refusal)
+        job.name = destination.name
+        if destination.addresses:
+            return self._resolved(job, destination.addresses)
         cached = self._resolver.cached(job.name)
         if cached is not None:
-            return self._resolved(job, cached)
-        return self._resolver.ask(job.name, lambda answer: self._resolved(job, answer))
+            return self._answered(job, cached)
+        return self._resolver.ask(job.name, lambda answer: self._answered(job, answer))
 
-    def _resolved(self, job: _Job, answer: DnsAnswer) -> None:
-        if not answer.addresses:
-            return self._fail(job, "dns", f"{job.name}: {answer.error}")
-        job.addresses, refusal = self.guard.permitted(answer.addresses)
+    def _answered(self, job: _Job, answer: DnsAnswer) -> None:
+        if answer.addresses:
+            self._resolved(job, answer.addresses)
+        else:
+            self._fail(job, "dns", f"{job.name}: {answer.error}")
+
+    def _resolved(self, job: _Job, addresses: tuple[str, ...]) -> None:
+        """Keep the addresses that the guard permits, and take a turn at the first of them."""
+        job.addresses, refusal = self.guard.permitted(addresses)
         if not job.addresses:
             return self._fail(job, "guard", f"{job.name}: {refusal}")
-        return self._take_turn(job)
-
-    def _take_turn(self, job: _Job) -> None:
         now = self._monotonic()
         at = self._addresses.reserve(job.addresses[0], now) if job.request.paced else now
-        if self._outlasts(job, at - now):
-            self._fail(job, "timeout", "the lease would end before the turn of this address comes", transient=True)
-        elif at > now:
-            self._later(at, self._ready, job)
-        else:
-            self._ready(job)
-
-    def _outlasts(self, job: _Job, wait: float) -> bool:
-        """Whether a request that begins in `wait` seconds might outlast its lease."""
         expires = job.request.expires
-        return bool(expires) and self._now() + wait + self._limits.total_seconds > expires
+        if expires and self._now() + (at - now) + self._limits.total_seconds > expires:
+            message = "the lease would end before the turn of this address comes"
+            return self._fail(job, "timeout", message, transient=True)
+        if at > now:
+            return self._later(at, self._ready, job)
+        return self._ready(job)
 
     def _ready(self, job: _Job) -> None:
         """Start a job whose turn it is; without a free handle it queues, and takes another turn later."""
@@ -224,54 +219,56 @@ class CurlTransport:
 
     def _start(self, job: _Job) -> None:
         job.working_since = self._monotonic()
-        left = self._limits.total_seconds - job.seconds
-        if self._outlasts(job, -_LATE):  # its turn was in time, but the machine was paused since
+        request, now, limit = job.request, self._now(), self._limits.total_seconds
+        if (
+            request.expires and now - _LATE + limit > request.expires
+        ):  # in time for its turn, but the machine was paused
             return self._fail(job, "timeout", "the lease would end before the request could", transient=True)
-        if left <= 0:
-            return self._fail(job, "timeout", f"not finished within {self._limits.total_seconds:g} s")
+        if job.seconds >= limit:
+            return self._fail(job, "timeout", f"not finished within {limit:g} s")
         transfer = self._idle.pop() if self._idle else self._new_transfer()
-        transfer.prepare(job.request, job.url, job.addresses[0], self._headers(job.request), left)
-        if not job.sent_at:
-            job.sent_at = self._now()
+        lines = self._lines.get(request.accept)
+        if lines is None:
+            plain = FetchRequest(href="", accept=request.accept)
+            lines = self._lines[request.accept] = (*self._identity, *header_lines(plain))
+        if request.etag or request.last_modified or request.headers:
+            lines = (*self._identity, *header_lines(request))
+        transfer.prepare(request, job.url, job.addresses[0], lines, limit - job.seconds)
+        job.sent_at = job.sent_at or now
         self._busy[transfer.curl] = (transfer, job)
         return self._loop.add(transfer.curl)
 
     def _new_transfer(self) -> Transfer:
         return Transfer(self._limits, self.guard.address_verdict, self._ca_file)
 
-    def _headers(self, request: FetchRequest) -> tuple[str, ...]:
-        if request.etag or request.last_modified or request.headers:
-            return (*self._identity, *header_lines(request))
-        lines = self._lines.get(request.accept)
-        if lines is None:
-            lines = self._lines[request.accept] = (*self._identity, *header_lines(request))
-        return lines
-
     def _transferred(self, transfer: Transfer, job: _Job, code: int, text: str) -> None:
-        transfer.finish_headers()
+        body = transfer.body
+        if body is None or not body.decoded:
+            transfer.finish_headers()
         if code and not transfer.verdict:
             self._broken(transfer, job, code, text)
         elif isinstance(transfer.verdict, tuple):
             self._fail(job, *transfer.verdict, status=transfer.status, headers=transfer.headers)
+        elif transfer.status < 300:
+            self._settled.append((job, self._page(transfer, job)))
         else:
-            self._answered(transfer, job)
-        reusable = transfer.reusable()
+            self._redirected_or_refused(transfer, job)
         transfer.clear()
-        if reusable:
+        if job.request.method == "GET":
             self._idle.append(transfer)
-        else:
+        else:  # the options of such a handle would have to be undone
             transfer.curl.close()
 
     def _broken(self, transfer: Transfer, job: _Job, code: int, text: str) -> None:
         kind, message = of_curl(code, text, self._limits)
         if kind == "connect" and not transfer.status and len(job.addresses) > 1:
             self._resolver.demote(job.name, job.addresses[0])
-            job.addresses = job.addresses[1:]
-            self._take_turn(job)
+            self._resolved(job, job.addresses[1:])
         else:
             self._fail(job, kind, message, status=transfer.status, headers=transfer.headers)
 
-    def _answered(self, transfer: Transfer, job: _Job) -> None:
+    def _redirected_or_refused(self, transfer: Transfer, job: _Job) -> None:
+        """A status of 300 or more."""
         status = transfer.status
         location = next((value for key, value in transfer.headers if key == "location"), "")
         if status in REDIRECTS and location:
@@ -291,7 +288,7 @@ class CurlTransport:
                 pause=pause,
                 headers=transfer.headers,
             )
-        return self._settle(job, self._page(transfer, job))
+        return self._settled.append((job, self._page(transfer, job)))
 
     def _hop(self, job: _Job, target: str | None) -> None:
         """Follow a redirect: back to the guard."""
@@ -303,11 +300,10 @@ class CurlTransport:
 
     def _page(self, transfer: Transfer, job: _Job) -> Page:
         body = transfer.body
-        limits = self._limits
         findings: tuple[Finding, ...] = ()
         cut = transfer.verdict == "cut"
         if cut:
-            most = job.request.max_bytes or limits.body_bytes
+            most = job.request.max_bytes or self._limits.body_bytes
             text = f"the body was cut after {most} bytes (limits.body_bytes)"
             findings = (Finding("fetch-cut", text, "warning", "fetch"),)
         elif body is not None and body.incomplete():
@@ -320,7 +316,7 @@ class CurlTransport:
             headers=transfer.headers,
             body=body.bytes() if body is not None else b"",
             fetched_at=job.sent_at,
-            seconds=self._worked(job),
+            seconds=job.seconds + self._monotonic() - (job.working_since or 0.0),
             address=transfer.address,
             http_version=transfer.http_version,
             hops=job.hops,
@@ -328,9 +324,6 @@ class CurlTransport:
             findings=findings,
             wire_bytes=transfer.header_bytes + (body.wire if body is not None else 0),
         )
-
-    def _worked(self, job: _Job) -> float:
-        return job.seconds + (self._monotonic() - job.working_since if job.working_since is not None else 0.0)
 
     def _fail(
         self,
@@ -348,7 +341,7 @@ class CurlTransport:
             kind,
             message,
             fetched_at=job.sent_at or self._now(),
-            seconds=self._worked(job),
+            seconds=job.seconds + (self._monotonic() - job.working_since if job.working_since is not None else 0.0),
             transient=transient,
             status=status,
             retry_after=pause,
@@ -356,7 +349,4 @@ class CurlTransport:
             hops=job.hops,
             headers=headers,
         )
-        self._settle(job, failure)
-
-    def _settle(self, job: _Job, result: Result) -> None:
-        self._settled.append((job, result))
+        self._settled.append((job, failure))

@@ -1,7 +1,7 @@
 """Bring a lake up to date: only pages that differ from what it holds are read, only files that hold one are written.
 
 1. One pass over the catalog notes a page's content and version, 24 bytes each, in a plan for its part.
-2. Each part is a task of its own (`quadloom.maintenance.bulk`). It compares its plan with the columns `content` and
+2. Each part is a task of its own (`quadloom.process.bulk_tasks`). It compares its plan with the columns `content` and
    `version` of its table of pages. Rows of pages that are new or differ are written to new files. Files that hold rows
    of pages that differ or are gone are written again without them, and small files are merged.
 3. The part's manifest is replaced. From then on the part is in sync; files that it does not list are removed.
@@ -25,7 +25,6 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from quadloom.maintenance.archive_order import all_pages
-from quadloom.maintenance.jobs import warehouse_job
 from quadloom.maintenance.lake.place import (
     TABLES,
     LakeFile,
@@ -49,6 +48,7 @@ from quadloom.maintenance.lake.tables import (
     table_of,
     version_of,
 )
+from quadloom.maintenance.parallel.jobs import warehouse_job
 from quadloom.model.wire import decode, encode
 from quadloom.planning.ranking.link_matrix import LinkMatrix
 from quadloom.process.bulk_tasks import Runner, in_processes
@@ -144,7 +144,7 @@ def _write_plans(stores: Stores, place: LakePlace, parts: int) -> list[int]:
         paths = [Path(folder) / f"{part:03d}" for part in range(parts)]
         files = [opened.enter_context(path.open("wb")) for path in paths]
         waiting: list[list[tuple[int, int, int]]] = [[] for _ in range(parts)]
-        for row in all_pages(stores):
+        for row in all_pages(stores.catalog):
             part = part_of(shard_of(row.host), parts)
             waiting[part].append((row.fingerprint, content_of(row), version_of(row)))
             counts[part] += 1
@@ -235,12 +235,12 @@ class _PartSync:
     def _write(self, described: Numbers, changed: Numbers, writers: dict[str, _TableWriter]) -> None:
         """Rows of these pages; `changed` of them also with their statements and links."""
         matrix = LinkMatrix(self._links) if self._links.is_dir() else None
-        csr = matrix.csr() if matrix is not None and matrix.manifest.pages else None
+        links = matrix.rows() if matrix is not None else None
         for start in range(0, len(described), _ROWS_AT_ONCE):
             keys = described[start : start + _ROWS_AT_ONCE]
             rows = self._stores.catalog.pages(keys.tolist())
             with_content = np.isin(keys, changed)
-            ids = matrix.ids(keys) if matrix is not None and csr is not None else np.full(len(keys), -1)
+            ids = matrix.ids(keys) if matrix is not None else np.full(len(keys), -1)
             for key, is_changed, id_ in zip(keys.tolist(), with_content, ids.tolist(), strict=True):
                 row = rows.get(key)
                 if row is None:
@@ -251,8 +251,8 @@ class _PartSync:
                     graph = row.graph
                     if row.indexed_quads:
                         writers["quads"].add(quad_rows(key, graph, self._stores.quads.graph(graph)))
-                    if csr is not None and matrix is not None and id_ >= 0:
-                        targets = matrix.fingerprints()[csr.indices[csr.indptr[id_] : csr.indptr[id_ + 1]]]
+                    if links is not None and matrix is not None and id_ >= 0:
+                        targets = matrix.fingerprints()[links.of(id_)]
                         writers["links"].add((key, target) for target in targets.tolist())
 
     def _put(self, table: str, writer: _TableWriter) -> Iterator[LakeFile]:

@@ -9,20 +9,20 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 import zstandard
 
 from quadloom.asking.export.selection import PageGraph, PageRecords, Selection, StoredPages
-from quadloom.maintenance.jobs import warehouse_job
+from quadloom.maintenance.batches import read_records, write_record
+from quadloom.maintenance.parallel.jobs import warehouse_job
 from quadloom.maintenance.parallel.ranges import range_of, range_tasks
 from quadloom.maintenance.parallel.results import TaskFolder
 from quadloom.model.wire import decode, encode
 from quadloom.process.bulk_tasks import Runner
 from quadloom.stores.opened import Stores
 
-_LENGTH = 4  # bytes before each page
 T = TypeVar("T")
 
 
@@ -56,9 +56,8 @@ class ParallelPages:
         for task in results.tasks:
             while task not in done:
                 done.add(next(running))
-            with results.path(task).open("rb") as file:
-                for data in _unpacked(file):
-                    yield decode(data, kind)
+            with results.path(task).open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as stream:
+                yield from read_records(stream, kind)
         results.finish()
 
 
@@ -70,12 +69,5 @@ def export_range(stores: Stores, task: str, argument: bytes) -> bytes:
     output = io.BytesIO()
     with zstandard.ZstdCompressor(level=1).stream_writer(output, closefd=False) as packed:
         for page in found:
-            data = encode(page)
-            packed.write(len(data).to_bytes(_LENGTH, "big") + data)
+            write_record(packed, page)
     return output.getvalue()
-
-
-def _unpacked(file: BinaryIO) -> Iterator[bytes]:
-    with zstandard.ZstdDecompressor().stream_reader(file) as stream:
-        while head := stream.read(_LENGTH):
-            yield stream.read(int.from_bytes(head, "big"))

@@ -21,7 +21,7 @@ from quadloom.crawling.ingest.index.jobs import IndexJobs
 from quadloom.crawling.ingest.index.reindex import page_request, reindex_job
 from quadloom.crawling.ingest.link_queries import UserQueryRunner
 from quadloom.maintenance.archive_order import ArchivedPage, FilePlan, all_pages, pages_apart, pages_in_file
-from quadloom.maintenance.jobs import warehouse_job
+from quadloom.maintenance.parallel.jobs import warehouse_job
 from quadloom.maintenance.parallel.results import TaskFolder
 from quadloom.maintenance.parallel.text_spool import GROUPS, TextSpool, discard_spool, fill_indexes
 from quadloom.maintenance.rebuild import RebuiltFile, is_indexed, large_commits, stored_job
@@ -54,7 +54,7 @@ class ParallelRebuild:
         self._runner = runner
         self._plan = FilePlan()
         self.without_version: list[int] = []
-        for row in all_pages(stores):
+        for row in all_pages(stores.catalog):
             if is_indexed(row):
                 self._plan.note(row)
                 if row.archive is None:
@@ -88,7 +88,7 @@ class ParallelRebuild:
 
     def graphs(self) -> Iterator[str]:
         """Of all pages that the rebuild has written."""
-        return (row.graph for row in all_pages(self._stores) if is_indexed(row))
+        return (row.graph for row in all_pages(self._stores.catalog) if is_indexed(row))
 
     def writer(self) -> TextWriter:
         """Where the texts of `rest` go."""

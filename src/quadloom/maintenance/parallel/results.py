@@ -15,7 +15,7 @@ import msgspec
 
 from quadloom.errors import UsageError
 from quadloom.model.wire import decode, encode
-from quadloom.process.bulk_tasks import BulkJob, Runner, TaskResult
+from quadloom.process.bulk_tasks import BulkJob, Runner
 from quadloom.process.durable import make_folder, write_file
 
 _JOB = "job"
@@ -38,7 +38,7 @@ class TaskFolder:
             shutil.rmtree(folder, ignore_errors=True)
             make_folder(folder)
             begun = _Begun(job.name, job.argument, list(tasks))
-            self._write(_JOB, encode(begun))
+            write_file(folder / _JOB, encode(begun))
         elif (begun.name, begun.argument) != (job.name, job.argument):
             raise UsageError(
                 f"the interrupted job in {folder} is another one: it has other options, or pages were read since",
@@ -49,30 +49,21 @@ class TaskFolder:
     def run(self, runner: Runner, tasks: Sequence[str] | None = None) -> Iterator[str]:
         """Do what is left of these tasks, by default of all. Gives the name of each as soon as its result is here."""
         wanted = self.tasks if tasks is None else tasks
-        done = [task for task in wanted if self._path(task).exists()]
+        done = [task for task in wanted if self.path(task).exists()]
         yield from done
         left = sorted(set(wanted).difference(done))
         if left:
             for result in runner(self._job, left):
-                self.add(result)
+                write_file(self.path(result.task), result.data)  # synced: a resumed job trusts what it finds here
                 yield result.task
-
-    def add(self, result: TaskResult) -> None:
-        self._write(quote(result.task, safe=""), result.data)
 
     def path(self, task: str) -> Path:
         """The file with the result of a finished task."""
-        return self._path(task)
+        return self._folder / quote(task, safe="")  # files of the archive have slashes in their names
 
     def finish(self) -> None:
         """The job is complete: nothing is left to resume."""
         shutil.rmtree(self._folder, ignore_errors=True)
-
-    def _path(self, task: str) -> Path:
-        return self._folder / quote(task, safe="")  # files of the archive have slashes in their names
-
-    def _write(self, name: str, data: bytes) -> None:
-        write_file(self._folder / name, data)  # synced: a resumed job trusts what it finds here
 
     def _begun(self) -> _Begun | None:
         try:

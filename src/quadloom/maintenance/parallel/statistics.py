@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quadloom.asking.export.selection import Selection, StoredPages
-from quadloom.maintenance.jobs import warehouse_job
+from quadloom.maintenance.parallel.jobs import warehouse_job
 from quadloom.maintenance.parallel.ranges import range_of, range_tasks
 from quadloom.maintenance.parallel.results import TaskFolder
 from quadloom.process.bulk_tasks import Runner

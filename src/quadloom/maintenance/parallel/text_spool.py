@@ -16,16 +16,15 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import quote
 
+from quadloom.maintenance.batches import read_records, write_record
 from quadloom.model.text import TextDocument
 from quadloom.model.url import host_of
-from quadloom.model.wire import decode, encode
 from quadloom.process.durable import make_folder, sync, sync_tree
 from quadloom.stores.shards import SHARDS, shard_of
 from quadloom.stores.tantivy.sharded import ShardedText
 
 GROUPS = 16  # of shards: so many processes can fill indexes at once
 _FOLDER = "rebuild.spool"
-_LENGTH = 4  # bytes before each document
 _COMMIT = 5000  # documents in memory; a commit costs some milliseconds for each shard
 
 
@@ -44,8 +43,7 @@ class TextSpool:
             group = shard_of(host_of(document.id)) * GROUPS // SHARDS
             if group not in self._files:
                 self._files[group] = (self._part / f"{group:02d}").open("wb")
-            data = encode(document)
-            self._files[group].write(len(data).to_bytes(_LENGTH, "big") + data)
+            write_record(self._files[group], document)
 
     def remove(self, ids: Sequence[str]) -> None:
         """The indexes begin empty."""
@@ -93,5 +91,4 @@ def _documents(directory: Path, group: int) -> Iterator[TextDocument]:
     for path in sorted((directory / _FOLDER).glob(f"*/{group:02d}")):
         if not path.parent.name.endswith(".part"):
             with path.open("rb") as file:
-                while head := file.read(_LENGTH):
-                    yield decode(file.read(int.from_bytes(head, "big")), TextDocument)
+                yield from read_records(file, TextDocument)

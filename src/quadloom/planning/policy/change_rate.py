@@ -33,6 +33,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -151,12 +152,6 @@ class ChangeRate:
     def mean(self) -> float:
         """Posterior mean of λ."""
         return self.estimate().rate
-
-    @property
-    def median(self) -> float:
-        """Posterior median of λ."""
-        low, _ = self.interval(0.0)
-        return low
 
     def interval(self, p: float = 0.8) -> tuple[float, float]:
         """Bounds of λ; the posterior has (1 − p)/2 beyond each."""
@@ -305,6 +300,16 @@ def estimates_of(rates: Sequence[ChangeRate]) -> list[Estimate]:
         estimate if estimate.log_variance >= _NARROW else rate.estimate()
         for estimate, rate in zip(found, rates, strict=True)
     ]
+
+
+@lru_cache(maxsize=4096)
+def prior_estimate(prior: Prior) -> Estimate:
+    """`estimate` of a rate without evidence, such as that of a page read once. The numbers of a site's prior are
+    rounded, so few priors are different."""
+    return ChangeRate(prior).estimate()
+
+
+NO_EVIDENCE = ChangeRate().encode()
 
 
 class SitePrior:

@@ -22,6 +22,7 @@ from quadloom.planning.policy.page_row import ExpectedFreshness as ExpectedFresh
 
 _CELL = 0.5
 _LEAST, _MOST = 1e-12, 1e12  # weights and rates are clipped to this range
+_PRICE_EVERY = 256  # settlements between two prices, fewer while the number of pages grows
 
 
 class Price(msgspec.Struct, frozen=True):
@@ -57,33 +58,35 @@ class Demand:
         self._sums: dict[float, float] = {}
         self._changes = 0
 
-    def replace(self, old: Place | None, new: Place | None) -> None:
-        """Move a page, insert it (`old` is None) or remove it (`new` is None).
+    def replace(self, *moves: tuple[Place | None, Place | None]) -> None:
+        """For each (old, new) move a page, insert it (`old` is None) or remove it (`new` is None).
 
         If `old` was counted by another worker, whose site this worker took over, the page is inserted.
         """
-        if old is not None and old.cell not in self._cells:
-            old = None
-        if old is not None:
-            cell = self._cells[old.cell]
-            cell[0] -= 1.0
-            cell[1] -= old.log_rate
-            cell[2] -= old.log_weight
-            if cell[0] < 0.5:
-                del self._cells[old.cell]
-            self.pages -= 1
-        if new is not None:
-            found = self._cells.get(new.cell)
-            if found is None:
-                self._cells[new.cell] = [1.0, new.log_rate, new.log_weight]
-            else:
-                found[0] += 1.0
-                found[1] += new.log_rate
-                found[2] += new.log_weight
-            self.pages += 1
-        self._changes += 1
-        for alpha in self._sums:
-            self._sums[alpha] += _term(new, alpha) - _term(old, alpha)
+        cells = self._cells
+        for old, new in moves:
+            if old is not None and old.cell not in cells:
+                old = None
+            if old is not None:
+                cell = cells[old.cell]
+                cell[0] -= 1.0
+                cell[1] -= old.log_rate
+                cell[2] -= old.log_weight
+                if cell[0] < 0.5:
+                    del cells[old.cell]
+                self.pages -= 1
+            if new is not None:
+                found = cells.get(new.cell)
+                if found is None:
+                    cells[new.cell] = [1.0, new.log_rate, new.log_weight]
+                else:
+                    found[0] += 1.0
+                    found[1] += new.log_rate
+                    found[2] += new.log_weight
+                self.pages += 1
+            for alpha in self._sums:
+                self._sums[alpha] += _term(new, alpha) - _term(old, alpha)
+        self._changes += len(moves)
 
     def s(self, alpha: float = 0.95) -> float:
         """S of equation (5); computed at the first call, then updated by equation (6)."""
@@ -157,6 +160,26 @@ class Demand:
             return np.zeros(0), np.zeros(0), np.zeros(0)
         table = np.array(list(self._cells.values()))
         return table[:, 0], np.exp(table[:, 2] / table[:, 0]), np.exp(table[:, 1] / table[:, 0])
+
+
+class Market:
+    """Pages that compete for one bandwidth, and the resulting price."""
+
+    __slots__ = ("delay", "demand", "pages", "price", "priced_pages", "since")
+
+    def __init__(self, pages: int = 0, demand: Demand | None = None) -> None:
+        self.pages = pages
+        self.demand = demand  # None: too few pages for the bandwidth to matter
+        self.price = Price(0.0, 0.0)
+        self.priced_pages = -1.0
+        self.since = 0
+        self.delay = 0.0  # of the host, as measured at its last visit
+
+    def stale(self) -> bool:
+        return (
+            self.since >= max(_PRICE_EVERY, self.pages // 8)
+            or not 0.9 * self.pages <= self.priced_pages <= 1.1 * self.pages
+        )
 
 
 def _term(where: Place | None, alpha: float) -> float:

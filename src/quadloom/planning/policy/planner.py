@@ -16,19 +16,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from quadloom.model.outcome import READ_OUTCOMES, Outcome
-from quadloom.planning.policy.change_rate import ChangeRate, Estimate, Prior, SitePrior, estimates_of
-from quadloom.planning.policy.demand import Demand, ExpectedFreshness, Place, Price, place
+from quadloom.planning.policy.change_rate import (
+    NO_EVIDENCE,
+    ChangeRate,
+    Estimate,
+    Prior,
+    SitePrior,
+    estimates_of,
+    prior_estimate,
+)
+from quadloom.planning.policy.demand import Demand, ExpectedFreshness, Market, Place, Price, place
 from quadloom.planning.policy.objectives import Policy, ideal_period
 from quadloom.planning.policy.page_row import PageSchedule as PageSchedule
 from quadloom.planning.policy.rhythms import StatedEstimate, StatedRhythms, Sums
 from quadloom.planning.policy.trust import Trust, announced_age
 from quadloom.settings import FreshnessSettings, length_of
 
-_PRICE_EVERY = 256  # settlements between two prices, fewer while the number of pages grows
 # A date from the last fiftieth of a gap proves nothing: a server that stamps its responses always gives such a date,
 # and if a page changes at every visit, its content cannot show the difference.
 _STAMPED_PART = 0.02
@@ -68,24 +76,19 @@ class Decision(msgspec.Struct, frozen=True):
     again_at: float | None
 
 
-class Market:
-    """Pages that compete for one bandwidth, and the resulting price."""
+class _Read(NamedTuple):
+    """A visit that read its page, and what it says about the page's change rate. `rate`: the encoded `ChangeRate`.
+    `was`, `now`: where the page is counted, None = it is not."""
 
-    __slots__ = ("delay", "demand", "pages", "price", "priced_pages", "since")
-
-    def __init__(self, pages: int = 0, demand: Demand | None = None) -> None:
-        self.pages = pages
-        self.demand = demand  # None: too few pages for the bandwidth to matter
-        self.price = Price(0.0, 0.0)
-        self.priced_pages = -1.0
-        self.since = 0
-        self.delay = 0.0  # of the host, as measured at its last visit
-
-    def stale(self) -> bool:
-        return (
-            self.since >= max(_PRICE_EVERY, self.pages // 8)
-            or not 0.9 * self.pages <= self.priced_pages <= 1.1 * self.pages
-        )
+    seen: VisitObservation
+    old: PageSchedule
+    rate: bytes
+    estimate: Estimate
+    changes: float
+    weight: float
+    rhythm: float
+    was: Place | None
+    now: Place
 
 
 class PlannerState(msgspec.Struct, frozen=True):
@@ -157,45 +160,87 @@ class Planner:
         return self.settle_all([(seen, before)])[0]
 
     def settle_all(self, visits: Sequence[tuple[VisitObservation, PageSchedule | None]]) -> list[Decision]:
-        """The same for visits of different pages, whose change rates are estimated together: the expensive part."""
-        rates = [self._observed(seen, before or _UNKNOWN) for seen, before in visits if seen.outcome in READ_OUTCOMES]
-        estimated = zip(rates, estimates_of(rates), strict=True)
+        """The same for visits of different pages, which are counted together, before the price is looked up."""
+        reads = self._estimated(
+            [(seen, before or _UNKNOWN) for seen, before in visits if seen.outcome in READ_OUTCOMES]
+        )
+        self._count(reads)
+        price = self.price
+        planned = iter([self._planned(read, price) for read in reads])
         decisions = []
         for seen, before in visits:
-            old = before or _UNKNOWN
             if seen.outcome in READ_OUTCOMES:
-                decisions.append(self._settle_read(seen, old, *next(estimated)))
+                decisions.append(next(planned))
             elif seen.outcome is Outcome.GONE:
-                decisions.append(self._settle_gone(seen, old))
+                decisions.append(self._settle_gone(seen, before or _UNKNOWN))
             else:
                 # A failure says nothing about change. The frontier retries by itself; this is the visit after that.
+                old = before or _UNKNOWN
                 decisions.append(Decision(old, seen.fetched_at + (old.period or self.max_interval)))
         return decisions
 
-    def _observed(self, seen: VisitObservation, old: PageSchedule) -> ChangeRate:
-        if seen.site not in self._sites:
-            self._sites[seen.site] = SitePrior(self.world)
-        rate = ChangeRate.decode(old.rate, self.prior_of(seen.site, seen.rhythm or old.rhythm))
-        self._observe(rate, seen)
-        return rate
+    def _estimated(self, visits: Sequence[tuple[VisitObservation, PageSchedule]]) -> list[_Read]:
+        """The change rates of these pages. Those with evidence are estimated together: the expensive part."""
+        priors: dict[str, Prior] = {}
+        observed: list[ChangeRate] = []
+        pairs: list[tuple[Prior, ChangeRate | None]] = []
+        for seen, old in visits:
+            prior = priors.get(seen.site)
+            if prior is None:
+                prior = priors[seen.site] = self._sites.setdefault(seen.site, SitePrior(self.world)).prior()
+            rhythm = seen.rhythm or old.rhythm
+            if rhythm:
+                prior = self.rhythms.prior(seen.site, rhythm, prior)
+            rate = None
+            is_dated = seen.modified_at and self.believes(seen.host, "last-modified")
+            if seen.outcome is not Outcome.NEW or is_dated or len(old.rate) > len(NO_EVIDENCE):
+                rate = ChangeRate.decode(old.rate, prior)
+                self._observe(rate, seen)
+                observed.append(rate)
+            pairs.append((prior, rate))
+        estimates = iter(estimates_of(observed))
+        reads = []
+        for (seen, old), (prior, rate) in zip(visits, pairs, strict=True):
+            estimate = prior_estimate(prior) if rate is None else next(estimates)
+            changes = estimate.for_policy(self.policy)
+            weight = old.weight if seen.weight is None else seen.weight
+            encoded = NO_EVIDENCE if rate is None else rate.encode()
+            was = place(old.weight, old.changes_per_second) if old.period else None
+            rhythm = seen.rhythm or old.rhythm
+            reads.append(_Read(seen, old, encoded, estimate, changes, weight, rhythm, was, place(weight, changes)))
+        return reads
 
-    def _settle_read(self, seen: VisitObservation, old: PageSchedule, rate: ChangeRate, estimate: Estimate) -> Decision:
-        known, rhythm = _known_estimate(old), seen.rhythm or old.rhythm
-        self._sites[seen.site].replace(known.estimate if known else None, estimate)
-        self.rhythms.replace(seen.site, known, StatedEstimate(estimate, rhythm))
-        weight = old.weight if seen.weight is None else seen.weight
-        changes = estimate.for_policy(self.policy)
-        was, now = _place_of(old), place(weight, changes)
-        self.demand.replace(was, now)
-        self._market.since += 1
+    def _count(self, reads: Sequence[_Read]) -> None:
+        """Replace what the pages add to the sums of their sites, and to the demand."""
+        for read in reads:
+            known = _known_estimate(read.old) if read.old.period else None
+            self._sites[read.seen.site].replace(known.estimate if known else None, read.estimate)
+            if read.rhythm or (known and known.rhythm):
+                self.rhythms.replace(read.seen.site, known, StatedEstimate(read.estimate, read.rhythm))
+        self.demand.replace(*[(read.was, read.now) for read in reads])
+        self._market.since += len(reads)
+
+    def _planned(self, read: _Read, price: Price) -> Decision:
+        """Count the page on its host, and plan the next visit."""
+        seen = read.seen
         host = self._hosts.get(seen.host)
         if host is None:
             host = self._hosts[seen.host] = Market()
         host.delay = seen.host_delay
-        counted = self._count_on_host(host, was, old.host_counted, now, seen.host_delay)
-        period = self.period(weight, changes, self._host_price(host, seen.host_delay))
+        counted = self._count_on_host(host, read.was, read.old.host_counted, read.now, seen.host_delay)
+        period = self._period(
+            read.weight, read.changes, price, self._host_price(host, seen.host_delay) if counted else None
+        )
+        estimate = read.estimate
         schedule = PageSchedule(
-            rate.encode(), weight, changes, estimate.log_mean, estimate.log_variance, period, 0, counted, rhythm=rhythm
+            read.rate,
+            read.weight,
+            read.changes,
+            estimate.log_mean,
+            estimate.log_variance,
+            period,
+            host_counted=counted,
+            rhythm=read.rhythm,
         )
         return Decision(schedule, seen.fetched_at + period)
 
@@ -205,7 +250,7 @@ class Planner:
         if known is None:
             return
         was = _place_of(schedule)
-        self.demand.replace(was, None)
+        self.demand.replace((was, None))
         if site in self._sites:  # otherwise another worker read the site
             self._sites[site].replace(known.estimate, None)
         self.rhythms.replace(site, known, None)
@@ -213,7 +258,7 @@ class Planner:
         if market is not None:
             market.pages -= 1
             if market.demand is not None and schedule.host_counted:
-                market.demand.replace(was, None)
+                market.demand.replace((was, None))
 
     def recount(self, host: str, site: str, schedule: PageSchedule) -> None:
         """Add a stored page to all sums, the inverse of `forget`: for a start after a crash."""
@@ -221,14 +266,14 @@ class Planner:
         if known is None:
             return
         where = _place_of(schedule)
-        self.demand.replace(None, where)
+        self.demand.replace((None, where))
         self._sites.setdefault(site, SitePrior(self.world)).replace(None, known.estimate)
         self.rhythms.replace(site, None, known)
         market = self._hosts.setdefault(host, Market())
         market.pages += 1
         if schedule.host_counted:
             market.demand = market.demand or Demand()
-            market.demand.replace(None, where)
+            market.demand.replace((None, where))
 
     def reweigh(
         self, host: str, schedule: PageSchedule, weight: float, last_at: float, host_delay: float = 0.0
@@ -238,12 +283,12 @@ class Planner:
             return Decision(msgspec.structs.replace(schedule, weight=weight), None)
         rate = schedule.changes_per_second
         was, now = _place_of(schedule), place(weight, rate)
-        self.demand.replace(was, now)
+        self.demand.replace((was, now))
         self._market.since += 1
         market = self._hosts.get(host) or Market(1)
         host_delay = max(host_delay, market.delay)
         counted = self._count_on_host(market, was, schedule.host_counted, now, host_delay)
-        period = self.period(weight, rate, self._host_price(market, host_delay))
+        period = self._period(weight, rate, self.price, self._host_price(market, host_delay))
         changed = msgspec.structs.replace(schedule, weight=weight, period=period, host_counted=counted)
         return Decision(changed, last_at + period)
 
@@ -256,14 +301,15 @@ class Planner:
             return schedule
         market = self._hosts.get(host)
         delay = max(host_delay, market.delay) if market is not None else host_delay
-        self._sites.setdefault(site, SitePrior(self.world))
-        rate = ChangeRate.decode(schedule.rate, self.prior_of(site, schedule.rhythm))
         seen = VisitObservation(host, site, Outcome.UNCHANGED, last_at, host_delay=delay)
-        return self._settle_read(seen, schedule, rate, rate.estimate()).schedule
+        return self.settle(seen, schedule).schedule
 
-    def period(self, weight: float, rate: float, host_price: Price | None = None) -> float:
-        """Time after which a read is worth the price (that of the host, if it is higher), within the bounds."""
-        price = self.price
+    def period(self, weight: float, rate: float) -> float:
+        """Time after which a read of a page is worth the price, within the bounds."""
+        return self._period(weight, rate, self.price, None)
+
+    def _period(self, weight: float, rate: float, price: Price, host_price: Price | None) -> float:
+        """The same, with the price of the host if that is higher."""
         highest, slowest = price.price, price.slowest
         if host_price is not None:
             highest, slowest = max(highest, host_price.price), max(slowest, host_price.slowest)
@@ -360,7 +406,7 @@ class Planner:
             if delay <= 0.0 or market.pages / self.min_interval <= _HOST_PART / delay:
                 return False  # reading every page at the shortest interval would still be polite
             market.demand = Demand()
-        market.demand.replace(was if counted else None, now)
+        market.demand.replace((was if counted else None, now))
         return True
 
     def _host_price(self, market: Market, delay: float) -> Price | None:

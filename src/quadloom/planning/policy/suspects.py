@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 import msgspec
 
@@ -54,6 +56,16 @@ class Suspicion(msgspec.Struct, frozen=True):
         return self.probability > 0.5
 
 
+class FirstRead(NamedTuple):
+    """`from_data`: the page that linked to it is structured data. `found_kind`: the kind of the page that was read."""
+
+    href: str
+    site: str
+    kind: LinkKind
+    from_data: bool
+    found_kind: str
+
+
 class SuspectModel:
     """Learns while the crawl runs. `dump` returns the counts, which the constructor takes after a restart."""
 
@@ -62,7 +74,7 @@ class SuspectModel:
         self._limit = limit  # names stored; hostile sites can invent any number of suffixes
         self._cache: dict[tuple[str, LinkKind, bool], dict[str, bool]] = {}  # by host, link and source; then suffix
         self._cached = 0
-        self._learned = 0
+        self._learned = 0  # reads since the cache was cleared
 
     def classify(self, found: Sequence[Discovery], from_data: bool) -> list[bool]:
         """Which links of one page lead to suspects. `from_data`: the page is structured data."""
@@ -85,7 +97,7 @@ class SuspectModel:
 
     def _clear_cache(self) -> None:
         self._cache.clear()
-        self._cached = 0
+        self._cached = self._learned = 0
 
     def suspicion(self, href: str, site: str, kind: LinkKind = "plain", from_data: bool = False) -> Suspicion:
         """The probability that a URL is structured data, with the evidence."""
@@ -100,18 +112,20 @@ class SuspectModel:
         odds = _logit(base) + sum(_logit(rate) - _logit(base) for _, rate in witnesses)
         return Suspicion(1.0 / (1.0 + math.exp(-max(min(odds, 50.0), -50.0))), tuple(witnesses))
 
-    def learn(self, href: str, site: str, kind: LinkKind, from_data: bool, found_kind: str) -> None:
-        """Record that the first read of `href` gave a page of `found_kind`."""
-        structured = float(found_kind in _CONFIRMING)
-        for name in ("", _suffix_guess(suffix_of(href), from_data)[0], "kind:" + kind, "site:" + site):
-            found, read = self._counts.get(name, (0.0, 0.0))
-            if read >= _ENOUGH:
-                found, read = found / 2.0, read / 2.0
-            self._counts[name] = (found + structured, read + 1.0)
-        if len(self._counts) > self._limit:
+    def learn(self, reads: Sequence[FirstRead]) -> None:
+        """Record what first reads gave."""
+        counts = self._counts
+        for href, site, kind, from_data, found_kind in reads:
+            structured = float(found_kind in _CONFIRMING)
+            for name in ("", _suffix_guess(suffix_of(href), from_data)[0], "kind:" + kind, "site:" + site):
+                found, read = counts.get(name, (0.0, 0.0))
+                if read >= _ENOUGH:
+                    found, read = found / 2.0, read / 2.0
+                counts[name] = (found + structured, read + 1.0)
+        if len(counts) > self._limit:
             self._shrink()
-        self._learned += 1
-        if self._learned % _CACHE_READS == 0:
+        self._learned += len(reads)
+        if self._learned >= _CACHE_READS:
             self._clear_cache()
 
     def dump(self) -> dict[str, tuple[float, float]]:
@@ -146,6 +160,7 @@ def knows_suffix(href: str) -> bool:
     return suffix_of(href) in _SUFFIXES
 
 
+@lru_cache(maxsize=4096)
 def _suffix_guess(suffix: str, from_data: bool) -> tuple[str, float]:
     """The name under which the suffix is counted, and its first guess."""
     guess = _SUFFIXES.get(suffix)

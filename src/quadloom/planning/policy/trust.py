@@ -9,6 +9,9 @@ trust and a few contradictions end it. Old evidence fades, so a host can regain 
 from __future__ import annotations
 
 import struct
+from calendar import timegm
+from email.utils import parsedate
+from functools import lru_cache
 
 import scipy  # its parts load on first use: half a second that most commands need not wait
 
@@ -74,3 +77,15 @@ def announced_age(modified_at: float, fetched_at: float, previous_at: float) -> 
     if modified_at <= 0.0 or age < _STAMP_SECONDS or modified_at <= previous_at:
         return None
     return age
+
+
+@lru_cache(maxsize=4096)
+def http_date(text: str) -> float:
+    """Unix time of a Last-Modified header, 0 = unreadable. Cached, because files of a host often share one."""
+    parts = parsedate(text)
+    if parts is None:
+        return 0.0
+    try:
+        return float(timegm(parts))
+    except (ValueError, OverflowError):
+        return 0.0

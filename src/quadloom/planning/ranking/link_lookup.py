@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quadloom.planning.ranking.link_matrix import KINDS, RECORD, RESET, UNCOUNTED, Records
+from quadloom.planning.ranking.sorted_keys import positions
 
 _AT_ONCE = 500_000
 _SKIPPED = [code for code, kind in enumerate(KINDS) if kind in UNCOUNTED]
@@ -55,7 +56,7 @@ def _links_touching(directory: Path, wanted: Fingerprints, most: int) -> Adjacen
     found: list[Records] = []
     places: list[npt.NDArray[np.int64]] = []
     for start, records in link_chunks(segments):
-        touching = _among(records["source"], wanted) | _among(records["target"], wanted)
+        touching = positions(wanted, records["source"]).known | positions(wanted, records["target"]).known
         touching &= ~np.isin(records["kind"], [RESET, *_SKIPPED])
         found.append(records[touching])
         places.append(start + np.flatnonzero(touching))
@@ -98,13 +99,6 @@ def _last_readings(segments: list[tuple[Path, int]], sources: Fingerprints) -> n
     known = np.unique(sources)
     last = np.full(len(known), -1, dtype=np.int64)
     for start, records in link_chunks(segments):
-        marks = np.flatnonzero((records["kind"] == RESET) & _among(records["source"], known))
+        marks = np.flatnonzero((records["kind"] == RESET) & positions(known, records["source"]).known)
         np.maximum.at(last, np.searchsorted(known, records["source"][marks]), start + marks)
     return last[np.searchsorted(known, sources)]
-
-
-def _among(values: Fingerprints, sorted_values: Fingerprints) -> npt.NDArray[np.bool_]:
-    if not len(sorted_values):
-        return np.zeros(len(values), dtype=bool)
-    place = np.minimum(np.searchsorted(sorted_values, values), len(sorted_values) - 1)
-    return np.asarray(sorted_values[place] == values)

@@ -8,10 +8,10 @@ Two layers in `<warehouse>/links/`:
   Segments with many records that no longer count are compacted (`segment_compaction`).
   Segments are the primary data of this store; `quadloom rebuild` can recreate them from the archive.
 * **The matrix** (`matrix-<generation>/`): dense page ids in order of first appearance (`fingerprints`), their sorted
-  index, CSR arrays (`indptr`, `targets`) and, on demand, slices. `rebuild` merges the records added since the last
-  rebuild: only the new links are sorted, and old rows are streamed through in chunks. Ids never change, so an old
-  importance vector remains valid as a warm start. A new generation becomes visible by one atomic rename of the
-  manifest.
+  index, CSR arrays (`indptr`, `targets`) and, on demand, blocks by target (`link_blocks`). `rebuild` merges the records
+  added since the last rebuild: only the new links are sorted, and old rows are streamed through in chunks. Ids never
+  change, so an old importance vector remains valid as a warm start. A new generation becomes visible by one atomic
+  rename of the manifest.
 
 Guarantees: `append` is buffered and `sync` makes it durable. `rebuild` is idempotent and leaves either the old or the
 new generation. Parallel links between two pages count once, as in the paper's out(i).
@@ -23,23 +23,24 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, TypeVar
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
-import scipy  # its parts load on first use: half a second that most commands need not wait
 
 from quadloom.errors import StoreError
 from quadloom.model.link import LinkKind
+from quadloom.planning.ranking.link_blocks import LinkBlocks, LinkRows, block_width, row_chunks
 from quadloom.planning.ranking.link_exchange import SEGMENTS, LinkExchange, Segment, in_order_of_writing
-from quadloom.planning.ranking.link_slices import FileSlices, row_chunks, slice_width, write_slices
 from quadloom.planning.ranking.page_ranks import SortedPages
+from quadloom.planning.ranking.sorted_keys import positions
 from quadloom.process.durable import make_folder, sync, sync_tree, write_file
 
 RECORD = np.dtype([("source", "<i8"), ("target", "<i8"), ("kind", "u1")])
 Records = npt.NDArray[np.void]
 Fingerprints = npt.NDArray[np.int64]
+_Integer = TypeVar("_Integer", np.int64, np.int32)
 
 # The byte stored for a kind is its index here: append, never insert.
 KINDS: tuple[LinkKind, ...] = (
@@ -59,14 +60,6 @@ class Manifest(msgspec.Struct, frozen=True):
     pages: int = 0
     links: int = 0
     merged: dict[str, int] = {}
-
-
-class OutLinks(NamedTuple):
-    """Of pages `first` … `after` − 1: ids of their targets, page by page."""
-
-    first: int
-    after: int
-    targets: npt.NDArray[np.int32]
 
 
 class LinkMatrix:
@@ -145,52 +138,34 @@ class LinkMatrix:
         if self._exchange is not None:
             self._exchange.publish(self.segments())
 
-    def csr(self) -> scipy.sparse.csr_array:
-        """Row i holds the out-links of page i, all with weight 1. Link targets are memory-mapped."""
-        indptr, targets = self._indptr(), self._targets()
-        values = np.ones(len(targets), dtype=np.int8)
-        return scipy.sparse.csr_array((values, targets, indptr), shape=(self.manifest.pages, self.manifest.pages))
+    def rows(self) -> LinkRows:
+        """All links, mapped from disk."""
+        starts = self._mapped("indptr", np.int64)
+        return LinkRows(starts if len(starts) else np.zeros(1, dtype=np.int64), self._mapped("targets", np.int32))
 
-    def slices(self, width: int | None = None) -> FileSlices:
-        """Slices of the matrix on disk, for a fixpoint in less memory than the matrix; cut once per generation."""
-        width = width or slice_width(self.manifest.pages)
-        done = self._generation / f"packed-{width}"
-        indptr = self._indptr()
-        if done.is_dir():
-            return FileSlices(done, self.manifest.pages, width, np.diff(indptr).astype(np.int32))
-        unfinished = self._generation / f"packed-{width}.unfinished"
-        shutil.rmtree(unfinished, ignore_errors=True)
-        slices = write_slices(unfinished, indptr, self._targets(), width, links_at_once=self._links_at_once)
-        unfinished.rename(done)
-        slices.directory = done
-        return slices
-
-    def rows(self, low: int, high: int, links_at_once: int) -> Iterator[OutLinks]:
-        """The out-links of pages `low` … `high` − 1 in portions."""
-        indptr, targets = self._indptr(), self._targets()
-        for first, last in row_chunks(indptr[low : high + 1], links_at_once):
-            yield OutLinks(low + first, low + last, targets[indptr[low + first] : indptr[low + last]])
-
-    def starts(self, low: int, high: int) -> npt.NDArray[np.int64]:
-        """Where the out-links of pages `low` … `high` begin."""
-        return self._indptr()[low : high + 1]
+    def blocks(self, *, on_disk: bool = False, width: int = 0) -> LinkBlocks:
+        """All links by target, for a fixpoint. `on_disk`: for one that has less memory than the links take; the files
+        are written once per generation."""
+        width = width or block_width(self.manifest.pages)
+        folder = self._generation / f"blocks-{width}" if on_disk else None
+        return LinkBlocks(self.rows(), width=width, folder=folder)
 
     def fingerprints(self) -> Fingerprints:
         """The fingerprint of every page; the index is its id."""
-        return self._integers("fingerprints")
+        return self._mapped("fingerprints", np.int64)
 
     def sorted_pages(self) -> SortedPages:
         """Mapped, not read."""
-        return SortedPages(self._integers("index-fingerprints"), self._small_integers("index-ids"))
+        return SortedPages(self._mapped("index-fingerprints", np.int64), self._mapped("index-ids", np.int32))
 
     def ids(self, fingerprints: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Dense ids of pages; −1 if a page is not in the matrix."""
         wanted = np.asarray(fingerprints, dtype=np.int64)
-        known, ids = self._integers("index-fingerprints"), self._small_integers("index-ids")
-        if not len(known):
+        fingerprints, ids = self.sorted_pages()
+        if not len(ids):
             return np.full(wanted.shape, -1, dtype=np.int64)
-        place = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-        return np.where(known[place] == wanted, ids[place], -1).astype(np.int64)
+        place, known = positions(fingerprints, wanted)
+        return np.where(known, ids[place], -1).astype(np.int64)
 
     # Segments
 
@@ -200,7 +175,7 @@ class LinkMatrix:
 
     def live_records(self) -> int:
         """How many records the links of the matrix take, one for each and one for each page that has any."""
-        return self.manifest.links + int(np.count_nonzero(np.diff(self._indptr())))
+        return self.manifest.links + int(np.count_nonzero(np.diff(self.rows().starts)))
 
     def note_merged(self, segments: dict[str, int]) -> None:
         """The matrix has these segments (name → bytes that are in it), because it has those that they replace."""
@@ -238,24 +213,11 @@ class LinkMatrix:
     def _generation(self) -> Path:
         return self.directory / f"matrix-{self.manifest.generation:08d}"
 
-    def _integers(self, name: str) -> npt.NDArray[np.int64]:
+    def _mapped(self, name: str, kind: type[_Integer]) -> npt.NDArray[_Integer]:
         path = self._generation / name
         if not path.exists() or path.stat().st_size == 0:
-            return np.empty(0, dtype=np.int64)
-        return np.asarray(np.memmap(path, dtype=np.int64, mode="r"))
-
-    def _small_integers(self, name: str) -> npt.NDArray[np.int32]:
-        path = self._generation / name
-        if not path.exists() or path.stat().st_size == 0:
-            return np.empty(0, dtype=np.int32)
-        return np.asarray(np.memmap(path, dtype=np.int32, mode="r"))
-
-    def _indptr(self) -> npt.NDArray[np.int64]:
-        indptr = self._integers("indptr")
-        return indptr if len(indptr) else np.zeros(1, dtype=np.int64)
-
-    def _targets(self) -> npt.NDArray[np.int32]:
-        return self._small_integers("targets")
+            return np.empty(0, dtype=kind)
+        return np.asarray(np.memmap(path, dtype=kind, mode="r"))
 
     def _merge(self, records: Records, merged: dict[str, int]) -> None:
         """Write the next generation: the old matrix merged with `records`."""
@@ -281,7 +243,7 @@ class LinkMatrix:
     def _write_ids(self, place: Path, fresh: Fingerprints, fresh_ids: npt.NDArray[np.int32]) -> None:
         with (place / "fingerprints").open("wb") as file:
             file.write(np.concatenate([self.fingerprints(), fresh]).tobytes())
-        known, ids = self._integers("index-fingerprints"), self._small_integers("index-ids")
+        known, ids = self.sorted_pages()
         at = np.searchsorted(known, fresh)  # `fresh` is sorted, so this is a merge
         (place / "index-fingerprints").write_bytes(np.insert(known, at, fresh).tobytes())
         (place / "index-ids").write_bytes(np.insert(ids, at, fresh_ids).tobytes())
@@ -290,7 +252,7 @@ class LinkMatrix:
         self, place: Path, pages: int, added: npt.NDArray[np.int64], replaced: npt.NDArray[np.bool_]
     ) -> int:
         """Copy the old rows, without `replaced` and with `added` (sorted source << 32 | target); count the links."""
-        old, old_targets = self._indptr(), self._targets()
+        old, old_targets = self.rows()
         rows = len(old) - 1
         degrees = np.zeros(pages, dtype=np.int64)
         with (place / "targets").open("wb") as file:
@@ -356,10 +318,9 @@ def last_readings(records: Records) -> tuple[Records, Fingerprints]:
     marks = records["kind"] == RESET
     reset, last = np.unique(records["source"][marks][::-1], return_index=True)
     since = numbers[marks][::-1][last]
+    late = np.ones(len(records), dtype=bool)
     if len(reset):
-        place = np.minimum(np.searchsorted(reset, records["source"]), len(reset) - 1)
-        late = (reset[place] != records["source"]) | (numbers > since[place])
-    else:
-        late = np.ones(len(records), dtype=bool)
+        place, known = positions(reset, records["source"])
+        late = ~known | (numbers > since[place])
     counted = ~np.isin(records["kind"], [RESET, *(_CODES[kind] for kind in UNCOUNTED)])
     return records[late & counted], reset

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quadloom.planning.ranking.page_ranks import Fingerprints
+from quadloom.planning.ranking.sorted_keys import positions
 
 _SMALL = 4096
 Ids = npt.NDArray[np.int64]
@@ -24,8 +25,8 @@ class _Level(NamedTuple):
     def find(self, wanted: Fingerprints) -> Ids:
         if not len(self.keys):
             return np.full(len(wanted), -1, dtype=np.int64)
-        place = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
-        return np.where(self.keys[place] == wanted, self.ids[place], -1).astype(np.int64)
+        place, known = positions(self.keys, wanted)
+        return np.where(known, self.ids[place], -1).astype(np.int64)
 
     def merged(self, other: _Level) -> _Level:
         at = np.searchsorted(self.keys, other.keys)

@@ -17,6 +17,9 @@ the first one, since an hour of unix time needs more digits than single precisio
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -24,21 +27,31 @@ Vector = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
 
 
+class PageRead(NamedTuple):
+    """`links`: ids of the pages that it links to, each once; itself may be among them. `elsewhere`: the number of its
+    links to pages without an id, whose part goes to the virtual page."""
+
+    page: int
+    links: npt.ArrayLike
+    elsewhere: int = 0
+
+
 class Opic:
-    """Pages are dense ids, as in the link matrix. `window` is in the same unit as the times passed in."""
+    """Pages are dense ids, as in the link matrix. `window` is in the same unit as the times passed in. `virtual`: cash
+    of the virtual page; all cash together is 1."""
 
     def __init__(self, window: float, damping: float = 0.85) -> None:
         self.window = window
         self.damping = damping
         self.pages = 0
+        self.virtual = 0.0
         self._cash = _room(1024)
         self._history = _room(1024)
         self._read_at = _room(1024)  # since `_origin`
         self._seen = _room(1024)  # value of `_dividend` when the page last collected
         self._origin: float | None = None
         self._dividend = 0.0
-        self._virtual = 0.0
-        self._remembered = 0.0  # sum of all histories; all cash together is 1
+        self._remembered = 0.0  # sum of all histories
 
     def start(self, importance: npt.NDArray[np.floating], now: float) -> None:
         """Start from a fixpoint, whose values sum to 1, with histories as after a full window."""
@@ -47,55 +60,53 @@ class Opic:
         self.pages = len(importance)
         self._history[: self.pages] = importance * self.window
         self._remembered = float(self._history[: self.pages].sum(dtype=np.float64))
-        self._cash[: self.pages] = importance * (1.0 - self._virtual)
+        self._cash[: self.pages] = importance * (1.0 - self.virtual)
         self._seen[: self.pages] = self._dividend
         self._read_at[: self.pages] = now
 
-    def read(self, page: int, links: npt.ArrayLike, now: float, elsewhere: int = 0) -> None:
-        """Record that a page was read and links to these pages (each once; itself may be among them). `elsewhere`:
-        the number of its links to pages without an id, whose part goes to the virtual page."""
-        targets: Ids = np.asarray(links, dtype=np.int64)
+    def read(self, reads: Sequence[PageRead], now: float) -> None:
+        """Record that pages were read, in this order."""
         now = self._since_origin(now)
-        self._reserve(max(page, int(targets.max(initial=0))) + 1, now)
-        self._collect(page)
-        cash = float(self._cash[page])
-        self._cash[page] = 0.0
-        self._remember(page, cash, now)
-        passed = 0.0
-        if len(targets):
-            each = self.damping * cash / (len(targets) + elsewhere)
-            passed = each * len(targets)
-            np.add.at(self._cash, targets, each)
-        self._virtual += cash - passed
-        if self._virtual > 0.02:  # as if the virtual page were read often
-            self._dividend += self._virtual / self.pages
-            self._virtual = 0.0
+        for page, links, elsewhere in reads:
+            targets: Ids = np.asarray(links, dtype=np.int64)
+            highest = max(page, int(targets.max(initial=0)))
+            if highest >= self.pages:
+                self._reserve(highest + 1, now)
+            cash = float(self._cash[page] + (self._dividend - self._seen[page]))
+            self._cash[page], self._seen[page] = 0.0, self._dividend
+            before, pause = float(self._history[page]), now - float(self._read_at[page])
+            if pause < self.window:
+                self._history[page] = before * (self.window - pause) / self.window + cash
+            else:
+                self._history[page] = cash * self.window / pause
+            self._remembered += float(self._history[page]) - before
+            self._read_at[page] = now
+            passed = 0.0
+            if len(targets):
+                each = self.damping * cash / (len(targets) + elsewhere)
+                passed = each * len(targets)
+                np.add.at(self._cash, targets, each)
+            self.virtual += cash - passed
+            if self.virtual > 0.02:  # as if the virtual page were read often
+                self._dividend += self.virtual / self.pages
+                self.virtual = 0.0
 
-    def importance(self, page: int) -> float:
-        """The estimate for one page; all pages together have 1."""
-        if not 0 <= page < self.pages:
-            return 0.0
-        held = self._history[page] + self._cash[page] + self._dividend - self._seen[page]
-        return float(held / (self._remembered + 1.0 - self._virtual))
+    def cash(self, pages: Ids | None = None) -> npt.NDArray[np.float32]:
+        """What each of these pages has received since it was last read; None = all pages."""
+        part = slice(0, self.pages) if pages is None else pages
+        return np.asarray(self._cash[part] + (self._dividend - self._seen[part]))
+
+    def importance(self, pages: Ids) -> Vector:
+        """The estimates for these pages; all pages together have 1."""
+        known = (pages >= 0) & (pages < self.pages)
+        part = np.where(known, pages, 0)
+        held = (self._history[part] + self.cash(part)) / (self._remembered + 1.0 - self.virtual)
+        return np.where(known, held, 0.0)
 
     def estimates(self) -> Vector:
-        part = slice(0, self.pages)
-        held = (self._history[part] + self._cash[part] + self._dividend - self._seen[part]).astype(np.float64)
+        """The estimates for all pages; they sum to 1."""
+        held = (self._history[: self.pages] + self.cash()).astype(np.float64)
         return np.asarray(held / held.sum()) if self.pages else np.empty(0)
-
-    def _remember(self, page: int, cash: float, now: float) -> None:
-        pause = now - float(self._read_at[page])
-        before = float(self._history[page])
-        if pause < self.window:
-            self._history[page] = before * (self.window - pause) / self.window + cash
-        else:
-            self._history[page] = cash * self.window / pause
-        self._remembered += float(self._history[page]) - before
-        self._read_at[page] = now
-
-    def _collect(self, page: int) -> None:
-        self._cash[page] += self._dividend - self._seen[page]
-        self._seen[page] = self._dividend
 
     def _since_origin(self, now: float) -> float:
         if self._origin is None:

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from quadloom.planning.ranking.sorted_keys import positions
 from quadloom.process.durable import replacing, sync
 
 MOVED = 0.1  # the values of a page are published again if its weight changed by this part
@@ -51,10 +52,8 @@ class SortedPages(NamedTuple):
 
     def ids_of(self, wanted: Fingerprints) -> npt.NDArray[np.intp]:
         """Places of these pages in the vectors; those that are not ranked are left out."""
-        if not len(self.fingerprints):
-            return np.empty(0, dtype=np.intp)
-        place = np.minimum(np.searchsorted(self.fingerprints, wanted), len(self.fingerprints) - 1)
-        return np.asarray(self.ids[place[self.fingerprints[place] == wanted]], dtype=np.intp)
+        place, known = positions(self.fingerprints, wanted)
+        return np.asarray(self.ids[place[known]], dtype=np.intp)
 
 
 class RankMasks(NamedTuple):
@@ -132,7 +131,7 @@ class PageRanks:
         """(rank, whether it was ranked as structured data) for each page; None = not ranked."""
         if not len(self.fingerprints):
             return [None] * len(wanted)
-        place, found = self.places(np.fromiter(wanted, dtype=np.int64, count=len(wanted)))
+        place, found = positions(self.fingerprints, np.fromiter(wanted, dtype=np.int64, count=len(wanted)))
         rows = self.table[place].tolist()
         return [(PageRank(*row[1:4]), row[4]) if hit else None for row, hit in zip(rows, found.tolist(), strict=True)]
 
@@ -143,7 +142,7 @@ class PageRanks:
         """
         if not len(self.fingerprints):
             return new, np.ones(len(new), dtype=bool)
-        place, known = self.places(np.ascontiguousarray(new["fingerprint"]))
+        place, known = positions(self.fingerprints, np.ascontiguousarray(new["fingerprint"]))
         old = np.asarray(self.table[place])
         moved = ~known | (new["is_data"] != old["is_data"])
         for name, part in (("weight", MOVED), ("importance", MOVED_RANK), ("usefulness", MOVED_RANK)):
@@ -166,11 +165,6 @@ class PageRanks:
         except (ValueError, EOFError):  # damaged; the next ranking writes it again
             table = np.empty(0, dtype=_ROW)
         return cls(table)
-
-    def places(self, keys: Fingerprints) -> tuple[npt.NDArray[np.intp], Mask]:
-        """Where in the table each page is if it is there, and whether it is. There must be pages."""
-        place = np.minimum(np.searchsorted(self.fingerprints, keys), len(self.fingerprints) - 1)
-        return place, self.fingerprints[place] == keys
 
 
 def add_moved(directory: Path, moved: Fingerprints) -> None:

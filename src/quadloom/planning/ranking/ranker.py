@@ -34,10 +34,11 @@ from quadloom.planning.ranking import page_ranks
 from quadloom.planning.ranking.link_exchange import LinkExchange
 from quadloom.planning.ranking.link_matrix import LinkMatrix, packed_records
 from quadloom.planning.ranking.new_pages import Ids, NewPages
-from quadloom.planning.ranking.opic import Opic
+from quadloom.planning.ranking.opic import Opic, PageRead
 from quadloom.planning.ranking.page_ranks import Fingerprints, PageRank, PageRanks
 from quadloom.planning.ranking.ranking_job import RankingOrder, RankingResult, packed
 from quadloom.planning.ranking.ranking_process import RankingProcess, RankingRunner
+from quadloom.planning.ranking.sorted_keys import positions
 from quadloom.process.clock import unix_time
 from quadloom.process.threads import start
 from quadloom.settings import FreshnessSettings, length_of
@@ -113,12 +114,17 @@ class PageRanker:
 
     def append(self, source: int, targets: bytes) -> None:
         """Add all links of a page just read. `targets`: packed int64 fingerprints. Buffered; `flush` writes them."""
-        self._pending.append((source, targets))
-        self._pending_bytes += len(targets)
-        self._appended += len(targets) // 8
+        self.append_all([(source, targets)])
+
+    def append_all(self, pages: Sequence[tuple[int, bytes]]) -> None:
+        """The same for several pages."""
+        size = sum(len(targets) for _, targets in pages)
+        self._pending += pages
+        self._pending_bytes += size
+        self._appended += size // 8
         with self._reading:
-            self._read.append((source, targets))
-            self._read_bytes += len(targets)
+            self._read.extend(pages)
+            self._read_bytes += size
             while self._read_bytes > _OPIC_BACKLOG:
                 self._read_bytes -= len(self._read.popleft()[1])
         is_batch = len(self._pending) >= _BATCH or self._pending_bytes >= _BATCH_BYTES
@@ -238,12 +244,14 @@ class PageRanker:
             counts = [len(targets) // 8 + 1 for _, targets in batch]
             ids = self._dense(b"".join(source.to_bytes(8, "little", signed=True) + links for source, links in batch))
             start = 0
+            reads: list[PageRead] = []
             for count in counts:
                 source, links = int(ids[start]), ids[start + 1 : start + count]
                 start += count
                 if source >= 0:
                     known = links[links >= 0]
-                    self._opic.read(source, known, now / self._unit, len(links) - len(known))
+                    reads.append(PageRead(source, known, len(links) - len(known)))
+            self._opic.read(reads, now / self._unit)
 
     def _estimates(self, now: float) -> tuple[Opic, NewPages]:
         """OPIC from the published ranks on: ids are places in their table, then those of new pages."""
@@ -270,9 +278,7 @@ class PageRanker:
     def _dense(self, packed_pages: bytes) -> Ids:
         """Ids of ranked pages; pages that are not ranked yet get the next free ids, or -1 if there are too many."""
         fingerprints = np.frombuffer(packed_pages, dtype="<i8")
-        if not len(self._ranks.table):
-            return self._new.add(fingerprints)
-        places, found = self._ranks.places(fingerprints)
+        places, found = positions(self._ranks.fingerprints, fingerprints)
         ids = np.where(found, places, -1)
         ids[~found] = self._new.add(fingerprints[~found])
         return ids
@@ -284,15 +290,13 @@ class PageRanker:
         opic, new = self._opic, self._new
         if not places or not len(new):
             return [None] * len(places)
-        ids = new.find(np.array([fingerprints[place] for place in places], dtype=np.int64)).tolist()
+        ids = new.find(np.array([fingerprints[place] for place in places], dtype=np.int64))
+        estimates = (opic.importance(ids) * opic.pages).tolist()
+        weights = [value * self._scales[are_data[place]] for place, value in zip(places, estimates, strict=True)]
         return [
-            self._estimate(opic, id, are_data[place]) if id >= 0 else None
-            for place, id in zip(places, ids, strict=True)
+            PageRank(min(max(weight, _LEAST), _MOST), estimate) if is_known else None
+            for is_known, weight, estimate in zip((ids >= 0).tolist(), weights, estimates, strict=True)
         ]
-
-    def _estimate(self, opic: Opic, id: int, is_data: bool) -> PageRank:
-        importance = opic.importance(id) * opic.pages
-        return PageRank(min(max(importance * self._scales[is_data], _LEAST), _MOST), importance)
 
     def _has_grown(self) -> bool:
         """Whether the links grew so much that the next ranking should not wait for its time, and may be paid for."""

@@ -25,7 +25,6 @@ from quadloom.errors import StoreError
 from quadloom.model.subscription import personalization
 from quadloom.planning.ranking.link_exchange import LinkExchange
 from quadloom.planning.ranking.link_matrix import LinkMatrix
-from quadloom.planning.ranking.link_slices import FileSlices
 from quadloom.planning.ranking.page_ranks import (
     Fingerprints,
     Mask,
@@ -37,23 +36,22 @@ from quadloom.planning.ranking.page_ranks import (
     add_moved,
 )
 from quadloom.planning.ranking.segment_compaction import compact_segments
-from quadloom.planning.ranking.sweeps import Csr
 from quadloom.planning.ranking.usefulness import RankingRules, RankVectors, promoted, rank, weights
 from quadloom.process.durable import replacing
 from quadloom.settings import FreshnessSettings
 
 _VECTORS = "vectors.npy"
-_LINK_BYTES = 9  # of a link in memory: its target, its weight, and its word in a slice
+_LINK_BYTES = 8  # of a link in memory: source and target
 # Of a fixpoint, in L1, so it is the mean error of a page relative to the mean page. Values are published again when
 # they have moved by a tenth. 1e-6 takes half as many passes again, 39 instead of 25 for 105,000 pages.
 _TOLERANCE = 1e-4
 
 
 class Solver(Protocol):
-    """Computes both fixpoints; see `usefulness.rank`."""
+    """Computes both fixpoints of a matrix; see `usefulness.rank`."""
 
     def __call__(
-        self, links: Csr | FileSlices, structured: Mask, rules: RankingRules, start: RankVectors | None
+        self, matrix: LinkMatrix, structured: Mask, rules: RankingRules, start: RankVectors | None
     ) -> RankVectors: ...
 
 
@@ -93,8 +91,8 @@ class RankingResult(msgspec.Struct, frozen=True, kw_only=True):
     failure: str = ""
 
 
-def run_ranking(order: RankingOrder, solve: Solver = rank) -> RankingResult:
-    """Do what the order asks for. Raises `StoreError` or `OSError`."""
+def run_ranking(order: RankingOrder, solve: Solver | None = None) -> RankingResult:
+    """Do what the order asks for. `solve`: None = in this process. Raises `StoreError` or `OSError`."""
     began = time.process_time()
     directory = Path(order.directory)
     shared = Path(order.shared) if order.shared else directory
@@ -135,13 +133,12 @@ def _is_published(matrix: LinkMatrix) -> bool:
     return True
 
 
-def _computed(order: RankingOrder, matrix: LinkMatrix, solve: Solver) -> tuple[Ranking, int]:
+def _computed(order: RankingOrder, matrix: LinkMatrix, solve: Solver | None) -> tuple[Ranking, int]:
     """The ranks of all pages of the matrix, and the number of passes."""
     pages, freshness = matrix.manifest.pages, order.freshness
     structured = np.zeros(pages, dtype=bool)
     structured[_known(matrix, order.structured)] = True
     wanted = [ids for group in order.wanted if len(ids := _known(matrix, group))]
-    links = _links(matrix, freshness.importance_memory)
     rules = RankingRules(
         variant=freshness.usefulness,
         damping=freshness.damping,
@@ -149,19 +146,18 @@ def _computed(order: RankingOrder, matrix: LinkMatrix, solve: Solver) -> tuple[R
         dangling=freshness.dangling,
         tol=_TOLERANCE,
     )
-    vectors = solve(links, structured, rules, _last_vectors(matrix.directory))
+    start = _last_vectors(matrix.directory)
+    if solve is None:
+        on_disk = matrix.manifest.links * _LINK_BYTES > freshness.importance_memory
+        vectors = rank(matrix.blocks(on_disk=on_disk), structured, rules, start)
+    else:
+        vectors = solve(matrix, structured, rules, start)
     with replacing(matrix.directory / _VECTORS) as file:
         np.save(file, np.stack([vectors.importance, vectors.usefulness]))
     # The matrix cannot tell a page without links from one that was not read; such pages are rare.
-    degrees = links.outdegree if isinstance(links, FileSlices) else np.diff(links.indptr)
-    read = np.asarray((degrees > 0) | structured)
+    read = np.asarray((np.diff(matrix.rows().starts) > 0) | structured)
     ranking = Ranking(matrix.fingerprints(), vectors.importance, vectors.usefulness, structured, read)
     return ranking, vectors.iterations
-
-
-def _links(matrix: LinkMatrix, most_bytes: int) -> Csr | FileSlices:
-    """The matrix in memory, or slices on disk if it would take more than `freshness.importance_memory`."""
-    return matrix.slices() if matrix.manifest.links * _LINK_BYTES > most_bytes else matrix.csr()
 
 
 def _last_vectors(directory: Path) -> RankVectors | None:

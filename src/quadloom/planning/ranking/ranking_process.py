@@ -16,7 +16,6 @@ import msgspec
 
 from quadloom.errors import ChildFailed, QuadloomError
 from quadloom.planning.ranking.ranking_job import RankingOrder, RankingResult, Solver, run_ranking
-from quadloom.planning.ranking.usefulness import rank
 from quadloom.process.channel import Channel, ChannelClosed, ChildProcess, run, start
 
 _NICE = 10  # nobody waits for a ranking; fetching and settling go first
@@ -72,7 +71,7 @@ class RankingProcess:
 class RankingInThread:
     """Runs rankings in the calling thread: for a solver that has processes of its own, simulations and tests."""
 
-    def __init__(self, solve: Solver = rank) -> None:
+    def __init__(self, solve: Solver | None = None) -> None:
         self._solve = solve
 
     def run(self, order: RankingOrder) -> RankingResult:

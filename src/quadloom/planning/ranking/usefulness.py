@@ -23,11 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from quadloom.planning.ranking.importance import Dangling, ImportanceIteration, Personalization
-from quadloom.planning.ranking.link_slices import LinkSlices
-from quadloom.planning.ranking.sweeps import Csr, Sweeps, sweeps_of
+from quadloom.planning.ranking.link_blocks import LinkBlocks, Vector
 
 Variant = Literal["mean", "many"]
-Vector = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 # Share of usefulness in the weight of an ordinary page. The paper stored nothing of an HTML page but its links; here
 # its words and statements are stored, so a page that leads to no data still has a little worth by its own importance.
@@ -35,7 +33,8 @@ _USEFUL = 0.95
 
 
 class RankVectors(msgspec.Struct, frozen=True):
-    """Both fixpoints of one matrix. `error`: the larger of their estimated L1 errors."""
+    """Both fixpoints of one matrix. `error`: the larger of their estimated L1 errors; above the tolerance only if there
+    were too many iterations."""
 
     importance: Vector
     usefulness: Vector
@@ -54,52 +53,29 @@ class RankingRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _DEFAULTS = RankingRules()
-_SWEEPS = 10_000
-
-
-def usefulness(
-    csr: Csr,
-    importance: Vector,
-    structured: Mask,
-    *,
-    variant: Variant = "mean",
-    damping: float = 0.85,
-    tol: float = 1e-9,
-) -> Vector:
-    """J for a given importance. Row i of `csr` holds the out-links of page i, as for importance."""
-    sweeps = sweeps_of(csr)
-    iteration = UsefulnessIteration(sweeps, structured, variant, damping)
-    for _ in range(_SWEEPS):
-        for block in sweeps.blocks():
-            block.both(iteration.worth, iteration.worth, iteration.backwards)
-        if iteration.end(importance) <= tol:
-            break
-    return iteration.current
+_SWEEPS = 10_000  # damping 0.99 needs 2,100 to 1e-9, 0.999 some 21,000: beyond that `RankVectors.error` reports it
 
 
 def rank(
-    links: Csr | LinkSlices,
+    links: LinkBlocks,
     structured: Mask,
     rules: RankingRules = _DEFAULTS,
     start: RankVectors | None = None,
 ) -> RankVectors:
-    """Importance and usefulness together: one scan of the matrix is an iteration of both.
+    """Importance and usefulness together.
 
-    `start`: the result of the last run, perhaps of a smaller web. After every scan, usefulness uses the improved
+    `start`: the result of the last run, perhaps of a smaller web. After every pass, usefulness uses the improved
     importance.
     """
-    sweeps = sweeps_of(links)
     known = None if start is None else start.importance
-    forward = ImportanceIteration(sweeps, rules.damping, rules.personalization, rules.dangling, known)
-    useful = None if start is None else _padded(start.usefulness, sweeps.pages)
-    backward = UsefulnessIteration(sweeps, structured, rules.variant, rules.damping, useful)
+    forward = ImportanceIteration(links, rules.damping, rules.personalization, rules.dangling, known)
+    useful = None if start is None else _padded(start.usefulness, links.pages)
+    backward = UsefulnessIteration(links, structured, rules.variant, rules.damping, useful)
     count, error = 0, float("inf")
     while error > rules.tol and count < _SWEEPS:
         count += 1
-        for block in sweeps.blocks():
-            gathered = block.both(forward.values, backward.worth, backward.backwards)
-            forward.settle(block.low, block.high, gathered)
-        error = max(forward.end(), backward.end(forward.current, forward.total))
+        error = forward.sweep()
+        error = max(error, backward.end(links.outgoing(backward.worth), forward.current, forward.total))
     return RankVectors(forward.result(), backward.current, count, error)
 
 
@@ -139,43 +115,40 @@ def promoted(weights: Vector, pages: npt.NDArray[np.intp], top_share: float) -> 
 
 
 class UsefulnessIteration:
-    """State of one fixpoint between sweeps. `start`: where an interrupted one was."""
+    """State of one fixpoint between sweeps. `start`: where an interrupted one was.
+
+    `current`: the vector. `worth`: what a page is worth to each page that links to it."""
 
     def __init__(
-        self, sweeps: Sweeps, structured: Mask, variant: Variant, damping: float, start: Vector | None = None
+        self, links: LinkBlocks, structured: Mask, variant: Variant, damping: float, start: Vector | None = None
     ) -> None:
         self._damping = damping
         self._structured = np.flatnonzero(structured)
         self._mean = variant == "mean"
         # Divisor of what a page collects from its links (mean), or of what it passes back to its in-links (many).
-        self._degrees = sweeps.degrees if self._mean else sweeps.indegree()
+        self._degrees = links.outdegree if self._mean else links.indegree()
         self._linked = self._degrees > 0
-        self.current = np.zeros(sweeps.pages) if start is None else start.copy()
-        self.worth = np.zeros(sweeps.pages)
-        self.backwards = np.zeros(sweeps.pages)
-        if start is not None:
-            self._pass_on()
+        self.current = np.zeros(links.pages) if start is None else start
+        self.worth = self._passed_on()
 
-    def end(self, importance: Vector, total: float = 1.0) -> float:
-        """End a sweep; return the estimated L1 distance to the fixpoint. `importance` sums to `total`."""
-        new, old = self.backwards, self.current
+    def end(self, outgoing: Vector, importance: Vector, total: float = 1.0) -> float:
+        """End a sweep; return the estimated L1 distance to the fixpoint. `outgoing`: the sum of `worth` over the links
+        of each page; overwritten. `importance` sums to `total`."""
+        new, old = outgoing, self.current
         if self._mean:
             np.divide(new, self._degrees, out=new, where=self._linked)
         new *= self._damping
         new[self._structured] += (1.0 - self._damping) / total * importance[self._structured]
-        old -= new
-        np.abs(old, out=old)
-        change = float(old.sum())
-        old[:] = 0.0
-        self.current, self.backwards = new, old  # in place throughout: at 20 million pages each temporary costs 0.1 s
-        self._pass_on()
+        old -= new  # in place: at 20 million pages each temporary costs 0.1 s
+        change = float(np.abs(old, out=old).sum())
+        self.current = new
+        self.worth = self._passed_on()
         return change * self._damping / (1.0 - self._damping)
 
-    def _pass_on(self) -> None:
+    def _passed_on(self) -> Vector:
         if self._mean:
-            self.worth = self.current
-        else:
-            np.divide(self.current, self._degrees, out=self.worth, where=self._linked)
+            return self.current
+        return np.divide(self.current, self._degrees, out=np.zeros(len(self.current)), where=self._linked)
 
 
 def _padded(vector: Vector, pages: int) -> Vector:

@@ -38,8 +38,7 @@ class DeadPages:
         remember(self.visits, fingerprint, (visited_at, gone_for(visited_at, plan)))
 
     def remove(self, fingerprint: int) -> None:
-        if self.visits:
-            self.visits.pop(fingerprint, None)
+        self.visits.pop(fingerprint, None)
 
     def linked(self, page: PageAddress, now: float) -> list[ScheduledPage]:
         """A new or changed page links to `page`: the visit that this causes, if it is dead and was not seen lately."""

@@ -15,8 +15,7 @@ from quadloom.model.link import Discovery
 from quadloom.model.lru import LruCache
 from quadloom.model.outcome import Outcome, Settlement
 from quadloom.model.url import site_of
-from quadloom.model.visit import Visit
-from quadloom.planning.policy.suspects import DATA_KINDS, SuspectModel, knows_suffix
+from quadloom.planning.policy.suspects import DATA_KINDS, FirstRead, SuspectModel, knows_suffix
 from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog
 
@@ -52,22 +51,29 @@ class DataPredictor:
             if settlement.page is not None and settlement.outcome is not Outcome.FAILED:
                 self._sources.put(settlement.page.fingerprint, settlement.page.kind in DATA_KINDS)
         first = [item for item in settlements if item.outcome is Outcome.NEW and item.page is not None]
-        unknown = [item.visit.via for item in first if self._needs_source(item.visit)]
+        # The kind of the page that linked to a URL matters only if the URL has no known suffix.
+        vias = [item.visit for item in first if item.visit.via and item.visit.via not in self._sources]
+        unknown = [visit.via for visit in vias if not knows_suffix(visit.href)]
         if unknown:
             pages = self._catalog.pages(unknown)
             for via in unknown:
                 self._sources.put(via, via in pages and pages[via].kind in DATA_KINDS)
-        for item in first:
-            if item.page is not None:
-                visit, from_data = item.visit, self._sources.get(item.visit.via) or False
-                self.suspects.learn(visit.href, site_of(visit.host), visit.kind, from_data, item.page.kind)
+        self.suspects.learn(
+            [
+                FirstRead(
+                    item.visit.href,
+                    site_of(item.visit.host),
+                    item.visit.kind,
+                    self._sources.get(item.visit.via) or False,
+                    item.page.kind,
+                )
+                for item in first
+                if item.page is not None
+            ]
+        )
 
     def save(self) -> None:
         _COUNTS.put(self._catalog, self.suspects.dump())
-
-    def _needs_source(self, visit: Visit) -> bool:
-        """Whether the source page must be looked up: its kind matters only if the URL has no known suffix."""
-        return visit.via != 0 and visit.via not in self._sources and not knows_suffix(visit.href)
 
 
 def read_suspects(catalog: Catalog) -> SuspectModel:

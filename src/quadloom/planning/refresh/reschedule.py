@@ -40,6 +40,7 @@ _TIME_SHARE = 0.02  # of the crawl's thread; the indexer spends twice as much ag
 _UNREAD_SHARE = 0.03  # the same for unread URLs, whose order changes until they are read
 _OUTDATED = 1.0  # a score that differs by this part of the smaller one is replaced: a nearer one hardly moves a place
 _PAUSE = 0.1  # seconds between slices, at least: each ends with a commit
+_LOOK_SECONDS = 0.02  # between two turns
 _IDLE = 4.0  # times as long is the pause of a thread that has nothing else to do
 _FIRST = -(1 << 63)
 
@@ -73,8 +74,8 @@ class SlicePauses:
 
 
 class Rescheduler:
-    """Owned by the crawl's own thread. `describe` receives the rows whose descriptions changed; `scope` returns the
-    current rules, None = there are none."""
+    """Owned by the crawl's own thread, which calls `turn` when `clock` has reached `turn_at`. `describe` receives the
+    rows whose descriptions changed; `scope` returns the current rules, None = there are none."""
 
     def __init__(
         self,
@@ -101,6 +102,7 @@ class Rescheduler:
         self._replans = False  # whether that pass plans all pages again, or only compares them with the scope
         self._pauses = SlicePauses(clock)
         self.updated = 0
+        self.turn_at = 0.0
         self._basis = _BASIS.get(self._catalog) or b""
         if not self._basis:  # of an older version, or new
             self._basis = self._scheduler.plan_basis
@@ -119,6 +121,7 @@ class Rescheduler:
 
     def turn(self, now: float) -> None:
         """Do the next slice, if there is one and the last one was long enough ago."""
+        self.turn_at = self._clock() + _LOOK_SECONDS
         moved = self._ranker.take_moved() if self._ranker is not None else None
         if moved is not None:
             self._moved = np.union1d(self._moved, moved)

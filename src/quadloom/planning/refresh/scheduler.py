@@ -11,14 +11,12 @@ announcements have proved true; otherwise the dates are only remembered, to be c
 from __future__ import annotations
 
 import math
-from calendar import timegm
 from collections.abc import Callable, Mapping, Sequence
-from email.utils import parsedate
-from functools import lru_cache
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from quadloom.model.link import Discovery
 from quadloom.model.outcome import READ_OUTCOMES, Outcome, PageRow, Settlement
 from quadloom.model.url import Url, site_of
 from quadloom.model.wire import Value, decode, encode
@@ -26,6 +24,7 @@ from quadloom.planning.policy.page_row import PageScheduleRow
 from quadloom.planning.policy.planner import Decision, PageSchedule, VisitObservation
 from quadloom.planning.policy.shares import BandwidthShares
 from quadloom.planning.policy.suspects import DATA_KINDS
+from quadloom.planning.policy.trust import http_date
 from quadloom.planning.ranking.page_ranks import PageRank
 from quadloom.planning.ranking.ranker import PageRanker
 from quadloom.planning.refresh.dead_pages import DeadPages, PageAddress
@@ -65,7 +64,11 @@ class _Case(NamedTuple):
 
 
 class RefreshScheduler:
-    """A `SettleHook`, owned by the crawl's own thread. `ranker` weighs pages; `scope` returns the current rules."""
+    """A `SettleHook`, owned by the crawl's own thread. `ranker` weighs pages; `scope` returns the current rules.
+
+    `guided`: whether importance decides about first reads, about all of them or a share. `plan_basis`: what all plans
+    depend on; when it has changed, pages that were planned before are planned again.
+    """
 
     def __init__(
         self,
@@ -89,6 +92,7 @@ class RefreshScheduler:
         self._damping = freshness.damping
         self._order = settings.crawl.order
         self._guided_share = settings.crawl.guided_share
+        self.guided = self._is_guided()
         self.planner, dead = load(catalog, settings, self.shares.refresh_bandwidth())
         self._dead = DeadPages(catalog, self.planner, dead)
         self.predictor = DataPredictor(catalog)
@@ -99,17 +103,13 @@ class RefreshScheduler:
         self._announced_now: dict[int, float] = {}  # pages to read soon, and not before
         self._uncommitted = False
         self._saved_at = -math.inf
-
-    @property
-    def guided(self) -> bool:
-        """Whether importance decides about first reads, about all of them or a share."""
-        return self._order == "importance" or (self._order == "breadth-first" and self._guided_share > 0.0)
+        self.plan_basis = self._plan_basis()
 
     def prepare(self, batch: SettleBatch) -> None:
         if self._ranker is not None:
-            for item in batch.visits:
-                if item.result is not None:
-                    self._ranker.append(item.visit.fingerprint, item.result.edges)
+            self._ranker.append_all(
+                [(item.visit.fingerprint, item.result.edges) for item in batch.visits if item.result is not None]
+            )
             if batch.indexed:
                 self._ranker.sync()
         batch.settlements = self.plan(batch.settlements, batch.known, batch.now)
@@ -137,12 +137,14 @@ class RefreshScheduler:
         ]
         undecided = [case for case in cases if isinstance(case, _Case)]
         decisions = iter(self.planner.settle_all([(case.observation, case.schedule.plan) for case in undecided]))
+        scope = self._scope()
         planned = []
         for case, rank in zip(cases, ranks, strict=True):
-            done = self._decided(case, next(decisions)) if isinstance(case, _Case) else case
+            done = self._decided(case, next(decisions), scope) if isinstance(case, _Case) else case
             if done.page is not None and done.discoveries:
                 if done.outcome in _WITH_CHANGES:
-                    self._note_links(done, rows.get(done.page.fingerprint), now)
+                    old = rows.get(done.page.fingerprint)
+                    self._note_links(done.discoveries, old.fetched_at if old is not None else math.inf, now)
                 done = self._prioritized(done, done.page.kind in DATA_KINDS, rank)
             planned.append(done)
         return planned
@@ -231,6 +233,7 @@ class RefreshScheduler:
         )
         if change.guided_share is not None:
             self._guided_share = change.guided_share
+            self.guided = self._is_guided()
             self._frontier.guide(change.guided_share)
         if change.bandwidth is not None:
             self._bandwidth = change.bandwidth
@@ -241,6 +244,7 @@ class RefreshScheduler:
         if change.policy is not None or change.alpha is not None:
             planner.set_policy(change.policy or planner.policy, change.alpha or planner.alpha)
         self._divide_bandwidth()
+        self.plan_basis = self._plan_basis()
         return {
             "bandwidth": self._bandwidth,
             "suspect_share": shares.suspects,
@@ -300,23 +304,21 @@ class RefreshScheduler:
             schedule = replace(schedule, plan=plan)
         return None if schedule == before else _rescheduled(row, before, schedule, describe=True)
 
-    @property
-    def plan_basis(self) -> bytes:
-        """What all plans depend on. When it has changed, pages that were planned before are planned again."""
+    def _is_guided(self) -> bool:
+        return self._order == "importance" or (self._order == "breadth-first" and self._guided_share > 0.0)
+
+    def _plan_basis(self) -> bytes:
         planner, shares = self.planner, self.shares
         return encode((planner.policy, planner.alpha, self._bandwidth, shares.suspects, shares.pages))
 
     def _in_scope(self, row: PageRow, schedule: PageScheduleRow) -> PageScheduleRow:
         """Remove a page from the sums when it has left the scope, and add it again when it has come back."""
-        outside = self._is_outside(row)
+        scope = self._scope()
+        outside = scope is not None and scope.verdict(row.href, row.host, row.depth) is not None
         if outside == schedule.parked:
             return schedule
         (self.planner.forget if outside else self.planner.recount)(row.host, site_of(row.host), schedule.plan)
         return replace(schedule, parked=outside)
-
-    def _is_outside(self, row: PageRow) -> bool:
-        scope = self._scope()
-        return scope is not None and scope.verdict(row.href, row.host, row.depth) is not None
 
     def _case(
         self, settlement: Settlement, old: PageRow | None, rank: PageRank | None, now: float
@@ -362,19 +364,22 @@ class RefreshScheduler:
         )
         return _Case(settlement, row, schedule, observation, rank)
 
-    def _decided(self, case: _Case, decision: Decision) -> Settlement:
+    def _decided(self, case: _Case, decision: Decision, scope: ScopeRules | None) -> Settlement:
         settlement, row, old, _, rank = case
         read_at = row.fetched_at if settlement.outcome in READ_OUTCOMES else old.read_at
         _, importance, usefulness = rank or (0.0, old.importance, old.usefulness)
         new = PageScheduleRow(decision.schedule, read_at, False, importance, usefulness, old.described_rate)
-        new = self._in_scope(row, new)
         if settlement.outcome in _WITH_CHANGES or not new.is_described:
             new = replace(new, described_rate=decision.schedule.changes_per_second)
+        if scope is not None and scope.verdict(row.href, row.host, row.depth) is not None:
+            self.planner.forget(row.host, case.observation.site, decision.schedule)
+            new = replace(new, parked=True)
         if decision.again_at is None:
             self._dead.add(row.fingerprint, row.fetched_at, decision.schedule)
             row = replace(row, schedule=encode(new), quads_digest=b"", text_digest=b"", quads=0)
             return replace(settlement, page=row, again_at=None)
-        self._dead.remove(row.fingerprint)
+        if self._dead.visits:
+            self._dead.remove(row.fingerprint)
         return replace(
             settlement,
             page=replace(row, schedule=encode(new)),
@@ -396,13 +401,13 @@ class RefreshScheduler:
             found = tuple(replace(item, score=score) for item in found)
         return settlement if found is settlement.discoveries else replace(settlement, discoveries=found)
 
-    def _note_links(self, settlement: Settlement, old: PageRow | None, now: float) -> None:
-        """What a new or changed page says about others: links to dead pages, dates of change and rhythms."""
+    def _note_links(self, discoveries: Sequence[Discovery], since: float, now: float) -> None:
+        """What a new or changed page says about others: links to dead pages, dates of change and rhythms. `since`: its
+        last visit."""
         if self._dead.visits:
-            for found in settlement.discoveries:
+            for found in discoveries:
                 self._due_now += self._dead.linked(PageAddress(found.fingerprint, found.host), now)
-        since = old.fetched_at if old is not None else math.inf
-        for found in [found for found in settlement.discoveries if found.lastmod or found.rhythm]:
+        for found in [found for found in discoveries if found.lastmod or found.rhythm]:
             if found.rhythm:
                 remember(self._rhythms, found.fingerprint, found.rhythm)
             if not found.lastmod:
@@ -428,18 +433,6 @@ class RefreshScheduler:
     def schedule(self) -> Schedule:
         """What the running crawl has learned, to read only."""
         return Schedule(self.planner, self.predictor.suspects, self._data_weight, self.shares)
-
-
-@lru_cache(maxsize=4096)
-def http_date(text: str) -> float:
-    """Unix time of a Last-Modified header, 0 = unreadable. Cached, because files of a host often share one."""
-    parts = parsedate(text)
-    if parts is None:
-        return 0.0
-    try:
-        return float(timegm(parts))
-    except (ValueError, OverflowError):
-        return 0.0
 
 
 def _rescheduled(row: PageRow, before: PageScheduleRow, now: PageScheduleRow, *, describe: bool) -> RescheduledPage:

@@ -77,7 +77,7 @@ def crawl(warehouse: Warehouse, web: Web) -> list[str]:
 
 
 def titles(warehouse: Warehouse) -> list[str]:
-    return [row.title for row in all_pages(warehouse.stores)]
+    return [row.title for row in all_pages(warehouse.stores.catalog)]
 
 
 @pytest.mark.parametrize("step", [YEAR, -YEAR, 600.0])
@@ -88,7 +88,7 @@ def test_a_step_within_a_run(tmp_path: Path, step: float, monkeypatch: pytest.Mo
         warehouse.requests.add_seeds([SEED])
         notices = crawl(warehouse, web)
         assert titles(warehouse) == ["version 0"] * PAGES
-        rows = list(all_pages(warehouse.stores))
+        rows = list(all_pages(warehouse.stores.catalog))
     web.assert_no_early_request()
     assert len([text for text in notices if "was set" in text]) == 1
     assert all(abs(row.fetched_at - real()) < 3600.0 for row in rows)
@@ -112,7 +112,7 @@ def test_a_step_between_two_runs(tmp_path: Path, step: float) -> None:
         assert all(page.due < clock.unix_time() + 60.0 for page in soonest), "no page waits for a time that is no more"
     web.version = 1
     with Warehouse.open(tmp_path, settings=SETTINGS) as warehouse:
-        warehouse.requests.refresh([row.href for row in all_pages(warehouse.stores)])
+        warehouse.requests.refresh([row.href for row in all_pages(warehouse.stores.catalog)])
         assert not crawl(warehouse, web), "the step is reported once"
         assert titles(warehouse) == ["version 1"] * PAGES, "what is read now is newer than what was read in the future"
         assert warehouse.maintenance.verify().ok

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from random import Random
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from quadloom.crawling.topical.access import SiteResponse
 from quadloom.crawling.topical.crawl import make_strategy, run_strategy
-from quadloom.crawling.topical.embeddings import EmbeddingJudge
 from quadloom.crawling.topical.relevance import Example, Relevance, Topic
 from quadloom.crawling.topical.run import TopicalRun
 from quadloom.crawling.topical.search.queries import TermStatistics, combining, site_stop_words, top_terms
@@ -69,29 +65,11 @@ def test_examples_without_counterexamples_learn_from_the_crawl_itself() -> None:
     random = Random(3)
     positives = topic_of(7)
     model = Relevance(Topic("", CORPUS.narrow_query(7), positives.examples))
-    assert not model.trained
+    own, other = example(7, random), example(25, random)
+    before = model.judge(own) - model.judge(other)
     for _ in range(40):
         model.observe(example(random.choice([n for n in range(30) if n != 7]), random))
-    assert model.trained
-    assert model.judge(example(7, random)) > model.judge(example(25, random))
-
-
-def test_embeddings_can_take_the_place_of_the_light_model() -> None:
-    """Any encoder will do; this one counts the letters of each word's place in a small space."""
-
-    def encode(texts: Sequence[str]) -> NDArray[np.float64]:
-        rows = np.zeros((len(texts), 512))
-        for row, text in zip(rows, texts, strict=True):
-            for word in words_of(text):
-                row[sum(ord(char) * (place + 1) for place, char in enumerate(word)) % 512] += 1
-        return rows
-
-    random = Random(5)
-    judge = EmbeddingJudge(topic_of(7), encode)
-    own = sum(judge.judge(example(7, random)) for _ in range(20))
-    assert own > sum(judge.judge(example(20, random)) for _ in range(20)) + 5
-    with pytest.raises(UsageError):
-        EmbeddingJudge(Topic("", "paris"), encode)
+    assert model.judge(own) - model.judge(other) > max(before, 0.0)
 
 
 def test_words_of_scripts_without_spaces_are_pairs() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from quadloom.crawling.topical.access import SiteRequest, SiteResponse, run_sequence
 from quadloom.crawling.topical.anchors import read_outline
-from quadloom.crawling.topical.relevance import Topic
+from quadloom.crawling.topical.relevance import Example, Topic
 from quadloom.crawling.topical.run import TopicalRun, article_links
 
 
@@ -45,6 +45,17 @@ def test_a_copy_under_another_address_is_worth_nothing() -> None:
     assert second.copy
     assert second.worth == 0.0
     assert run.relevant == 1
+
+
+def test_another_model_can_take_the_place_of_the_built_in_one() -> None:
+    class Titles:
+        def judge(self, document: Example) -> float:
+            return 0.9 if document.title == "Two" else 0.1
+
+    access = Site({"http://x.test/1": page("One", "paris museum"), "http://x.test/2": page("Two", "cake")})
+    run = TopicalRun(Topic("", "paris"), 10, judge=Titles())
+    found = [run_sequence(run.read(f"http://x.test/{number}", 0.5, "link"), access) for number in (1, 2)]
+    assert [document and document.worth for document in found] == [0.1, 0.9]
 
 
 def test_links_that_authors_do_not_want_followed_are_not_offered() -> None:

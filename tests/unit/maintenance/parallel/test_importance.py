@@ -56,15 +56,15 @@ def here(failing_after: int = -1) -> Runner:
 def solved(folder: Path, runner: Runner, variant: Variant = "mean", *, resume: bool = False) -> RankVectors:
     matrix = LinkMatrix(folder)
     structured = np.arange(matrix.manifest.pages) % 11 == 0
-    solve = ParallelRanking(folder, folder, Settings(), runner, resume=resume, width=WIDTH)
-    return solve(matrix.csr(), structured, RankingRules(variant=variant, tol=TOLERANCE), None)
+    solve = ParallelRanking(folder, Settings(), runner, resume=resume, width=WIDTH)
+    return solve(matrix, structured, RankingRules(variant=variant, tol=TOLERANCE), None)
 
 
 @pytest.mark.parametrize("variant", ["mean", "many"])
 def test_tasks_find_the_fixpoint_of_one_process(tmp_path: Path, variant: Variant) -> None:
     matrix = filled(tmp_path)
     expected = rank(
-        matrix.csr(), np.arange(matrix.manifest.pages) % 11 == 0, RankingRules(variant=variant, tol=TOLERANCE)
+        matrix.blocks(), np.arange(matrix.manifest.pages) % 11 == 0, RankingRules(variant=variant, tol=TOLERANCE)
     )
     found = solved(tmp_path, here(), variant)
     assert np.abs(found.importance - expected.importance).sum() < 2 * TOLERANCE

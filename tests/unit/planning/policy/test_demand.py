@@ -24,7 +24,7 @@ def pages(count: int, seed: int = 7) -> tuple[np.ndarray, np.ndarray]:
 def filled(weights: np.ndarray, rates: np.ndarray) -> Demand:
     demand = Demand()
     for w, r in zip(weights, rates, strict=True):
-        demand.replace(None, place(float(w), float(r)))
+        demand.replace((None, place(float(w), float(r))))
     return demand
 
 
@@ -48,7 +48,7 @@ def test_s_follows_replacements() -> None:
         before = place(float(weights[i]), float(rates[i]))
         weights[i] *= rng.uniform(0.8, 1.25)
         rates[i] *= rng.uniform(0.5, 2.0)
-        demand.replace(before, place(float(weights[i]), float(rates[i])))
+        demand.replace((before, place(float(weights[i]), float(rates[i]))))
     # The first S came from cells (1 % coarse); what equation (6) added since is exact.
     assert demand.s(0.95) == pytest.approx(float(np.sum((weights * rates**0.95) ** (1 / 1.95))), rel=0.01)
     assert demand.pages == 2000
@@ -72,15 +72,15 @@ def test_emptied_cells_leave_nothing_and_dumps_restore() -> None:
         demand.price(0.01, "harmonic", min_interval=1.0, max_interval=900 * DAY).price
     )
     for w, r in zip(weights, rates, strict=True):
-        demand.replace(place(float(w), float(r)), None)
+        demand.replace((place(float(w), float(r)), None))
     assert demand.pages == 0 and demand.dump() == []
 
 
 def test_a_page_that_another_worker_counted_counts_as_one_that_came() -> None:
     mine, all_mine = Demand(), Demand()
-    mine.replace(place(1.0, 1e-5), place(2.0, 1e-6))
-    mine.replace(place(9.0, 1e-9), None)
-    all_mine.replace(None, place(2.0, 1e-6))
+    mine.replace((place(1.0, 1e-5), place(2.0, 1e-6)))
+    mine.replace((place(9.0, 1e-9), None))
+    all_mine.replace((None, place(2.0, 1e-6)))
     assert (mine.pages, mine.dump(), mine.s()) == (1, all_mine.dump(), all_mine.s())
 
 

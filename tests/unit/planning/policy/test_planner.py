@@ -258,7 +258,7 @@ def test_the_expected_freshness_is_that_of_the_closed_form() -> None:
     planner = Planner(SETTINGS, bandwidth=30.0 / DAY)
     assert planner.expected() is None
     for rate, weight in zip(rates, weights, strict=True):
-        planner.demand.replace(None, place(float(weight), float(rate)))
+        planner.demand.replace((None, place(float(weight), float(rate))))
     best = optimal_rates(weights, rates, 30.0 / DAY, min_rate=1 / (400 * DAY), max_rate=24 / DAY)
     found = planner.expected()
     assert found is not None and found.pages == 300

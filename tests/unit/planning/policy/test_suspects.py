@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quadloom.planning.policy.suspects import SuspectModel, suffix_of
+from quadloom.planning.policy.suspects import FirstRead, SuspectModel, suffix_of
 
 
 @pytest.mark.parametrize(
@@ -36,9 +36,9 @@ def test_the_papers_rules() -> None:
 def test_a_sites_record_turns_the_verdict() -> None:
     suspects = SuspectModel()
     for n in range(40):
-        suspects.learn(f"https://data.org/{n}", "data.org", "plain", False, "turtle")
-        suspects.learn(f"https://dull.org/{n}", "dull.org", "plain", False, "html")
-        suspects.learn(f"https://dull.org/{n}.xml", "dull.org", "plain", False, "html")
+        suspects.learn([FirstRead(f"https://data.org/{n}", "data.org", "plain", False, "turtle")])
+        suspects.learn([FirstRead(f"https://dull.org/{n}", "dull.org", "plain", False, "html")])
+        suspects.learn([FirstRead(f"https://dull.org/{n}.xml", "dull.org", "plain", False, "html")])
     assert suspects.suspicion("https://data.org/new", "data.org").suspect
     assert not suspects.suspicion("https://dull.org/new", "dull.org").suspect
     assert not suspects.suspicion("https://dull.org/new.xml", "dull.org").suspect
@@ -49,7 +49,7 @@ def test_a_sites_record_turns_the_verdict() -> None:
 def test_memory_is_bounded_and_witnesses_are_named() -> None:
     suspects = SuspectModel(limit=50)
     for n in range(1000):
-        suspects.learn(f"https://a{n}.org/x.s{n}", f"a{n}.org", "plain", False, "xml")
+        suspects.learn([FirstRead(f"https://a{n}.org/x.s{n}", f"a{n}.org", "plain", False, "xml")])
     assert len(suspects.dump()) <= 53
     names = [name for name, _ in suspects.suspicion("https://a.org/x.ttl", "a.org", "feed").witnesses]
     assert names == ["suffix .ttl", "link feed", "site a.org"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from quadloom.planning.policy.trust import Trust, announced_age
+from quadloom.planning.policy.trust import Trust, announced_age, http_date
 
 
 def test_a_newcomer_is_not_believed() -> None:
@@ -51,3 +51,9 @@ def test_state_survives_the_journey() -> None:
 )
 def test_only_dates_between_two_visits_announce_a_change(modified: float, age: float | None) -> None:
     assert announced_age(modified, fetched_at=2000.0, previous_at=1000.0) == age
+
+
+def test_dates_of_headers() -> None:
+    assert http_date("Sun, 06 Nov 1994 08:49:37 GMT") == 784_111_777.0
+    for text in ("", "yesterday", "Sun, 99 Nov 99999 99:99:99 GMT"):
+        assert http_date(text) == 0.0 or text.startswith("Sun, 99")

@@ -86,8 +86,7 @@ def test_a_page_that_moved_has_the_links_of_its_last_reading(tmp_path: Path) -> 
     second.recompute(NOW)
     matrix = LinkMatrix(tmp_path / "b")
     (row,) = matrix.ids([KEYS[0]])
-    csr = matrix.csr()
-    targets = matrix.fingerprints()[csr.indices[csr.indptr[row] : csr.indptr[row + 1]]]
+    targets = matrix.fingerprints()[matrix.rows().of(row)]
     assert targets.tolist() == [KEYS[3]]
     second.close()
 

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quadloom.model.link import LinkKind
-from quadloom.planning.ranking.importance import fixpoint, importance
 from quadloom.planning.ranking.link_matrix import KINDS, RECORD, RESET, LinkMatrix
-from quadloom.planning.ranking.sweeps import sweeps_of
+from quadloom.planning.ranking.usefulness import rank
 from thoroughness import examples
 
 PAGES = [(n * 0x9E3779B97F4A7C15 + 11) % (1 << 64) - (1 << 63) for n in range(40)]
@@ -22,12 +21,9 @@ PAGES = [(n * 0x9E3779B97F4A7C15 + 11) % (1 << 64) - (1 << 63) for n in range(40
 def contents(matrix: LinkMatrix) -> dict[int, set[int]]:
     """What the matrix says, by fingerprint."""
     fingerprints = matrix.fingerprints()
-    csr = matrix.csr()
-    return {
-        int(fingerprints[row]): {int(fingerprints[t]) for t in csr.indices[csr.indptr[row] : csr.indptr[row + 1]]}
-        for row in range(csr.shape[0])
-        if csr.indptr[row] < csr.indptr[row + 1]
-    }
+    rows = matrix.rows()
+    found = {int(name): {int(target) for target in fingerprints[rows.of(row)]} for row, name in enumerate(fingerprints)}
+    return {name: targets for name, targets in found.items() if targets}
 
 
 def test_kinds_have_a_byte_each() -> None:
@@ -99,21 +95,19 @@ def test_a_damaged_matrix_is_rebuilt_from_segments(tmp_path: Path) -> None:
 def test_empty_matrix(tmp_path: Path) -> None:
     matrix = LinkMatrix(tmp_path)
     assert matrix.rebuild().pages == 0
-    assert matrix.csr().shape == (0, 0)
+    assert matrix.rows().pages == 0 and not len(matrix.blocks())
     assert matrix.ids([1, 2]).tolist() == [-1, -1]
 
 
-@pytest.mark.parametrize("width", [None, 64, 1000])
-def test_slices_on_disk_give_the_same_importance(tmp_path: Path, width: int | None) -> None:
+@pytest.mark.parametrize("width", [0, 64, 1000])
+def test_blocks_on_disk_give_the_same_importance(tmp_path: Path, width: int) -> None:
     rng = np.random.default_rng(0)
     matrix = LinkMatrix(tmp_path, links_at_once=500)
     for page in range(900):
         matrix.append(page, [(int(t), "plain") for t in rng.integers(0, 1000, rng.integers(0, 12))])
     matrix.rebuild()
-    slices = matrix.slices(width)
-    assert slices.links == matrix.manifest.links
-    assert sum(len(sources) for part in slices for sources, _ in part.chunks(300)) == slices.links
-    expected = importance(matrix.csr())
+    nothing = np.zeros(matrix.manifest.pages, dtype=bool)
+    expected = rank(matrix.blocks(), nothing).importance
     for _ in range(2):  # cut, then found
-        got = fixpoint(sweeps_of(matrix.slices(width))).vector
+        got = rank(matrix.blocks(on_disk=True, width=width), nothing).importance
         assert np.abs(got - expected).sum() < 3e-9

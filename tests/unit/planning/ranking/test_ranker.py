@@ -17,11 +17,12 @@ from quadloom.errors import ChildFailed
 from quadloom.model.subscription import Subscription, personalization
 from quadloom.model.url import fingerprint
 from quadloom.planning.ranking import page_ranks, ranker
-from quadloom.planning.ranking.importance import importance
+from quadloom.planning.ranking.link_blocks import LinkBlocks, LinkRows
 from quadloom.planning.ranking.page_ranks import MOVED, Fingerprints, PageRanks, RankMasks, SortedPages, page_rank_of
 from quadloom.planning.ranking.ranker import PageRanker
 from quadloom.planning.ranking.ranking_job import RankingOrder, RankingResult
 from quadloom.planning.ranking.ranking_process import RankingInThread, RankingProcess
+from quadloom.planning.ranking.usefulness import rank
 from quadloom.settings import FreshnessSettings
 
 NOW = 1_000_000.0
@@ -93,7 +94,8 @@ def test_weights_are_those_of_the_fixpoint(tmp_path: Path) -> None:
     rows = [n for n in range(30) for _ in links[n]]
     columns = [m for n in range(30) for m in links[n]]
     csr = sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(30, 30))
-    assert weigh(ranking, KEYS[:30]) == pytest.approx(list(importance(csr) * 30), rel=1e-3)
+    expected = rank(LinkBlocks(LinkRows(csr.indptr, csr.indices)), np.zeros(30, dtype=bool)).importance * 30
+    assert weigh(ranking, KEYS[:30]) == pytest.approx(list(expected), rel=1e-3)
 
 
 def test_a_page_read_again_replaces_its_links(tmp_path: Path) -> None:
@@ -384,7 +386,7 @@ def test_others_see_links_while_the_crawl_goes_on(tmp_path: Path, monkeypatch: p
     assert sum(file.stat().st_size for file in tmp_path.glob("*.edges"))
 
 
-def test_a_matrix_beyond_its_memory_is_read_from_slices_and_ranks_the_same(tmp_path: Path) -> None:
+def test_a_matrix_beyond_its_memory_is_read_from_disk_and_ranks_the_same(tmp_path: Path) -> None:
     chance = np.random.default_rng(6)
     links = {n: sorted({int(m) for m in chance.integers(0, 40, 5)} - {n}) for n in range(35)}
     found = []
@@ -395,7 +397,7 @@ def test_a_matrix_beyond_its_memory_is_read_from_slices_and_ranks_the_same(tmp_p
             ranking.append(KEYS[source], packed(*targets))
         ranking.flush()
         ranking.recompute(NOW)
-        assert bool(list((tmp_path / name).glob("matrix-*/packed-*"))) == (name == "disk")
+        assert bool(list((tmp_path / name).glob("matrix-*/blocks-*"))) == (name == "disk")
         found.append(weigh(ranking, KEYS))
         ranking.close()
     in_memory, on_disk = found

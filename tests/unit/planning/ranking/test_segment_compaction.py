@@ -39,9 +39,8 @@ def crawl(matrix: LinkMatrix, rounds: int, seed: int = 1) -> dict[int, set[int]]
 
 
 def stored(matrix: LinkMatrix) -> dict[int, set[int]]:
-    csr, names = matrix.csr(), matrix.fingerprints()
-    rows = {int(names[row]): csr.indices[csr.indptr[row] : csr.indptr[row + 1]] for row in range(len(names))}
-    return {page: set(names[targets].tolist()) for page, targets in rows.items()}
+    rows, names = matrix.rows(), matrix.fingerprints()
+    return {int(name): set(names[rows.of(row)].tolist()) for row, name in enumerate(names)}
 
 
 def size(folder: Path) -> int:

@@ -18,7 +18,7 @@ from quadloom.model.wire import decode
 from quadloom.planning.policy.facts import schedule_facts
 from quadloom.planning.policy.page_row import PageScheduleRow
 from quadloom.planning.policy.planner import Planner
-from quadloom.planning.refresh.scheduler import RefreshScheduler, http_date
+from quadloom.planning.refresh.scheduler import RefreshScheduler
 from quadloom.planning.refresh.shares_change import SharesChange
 from quadloom.settings import FreshnessSettings, Settings
 from quadloom.stores.frontier.policy import FrontierPolicy
@@ -303,12 +303,6 @@ def test_a_pushed_change_does_not_look_like_a_change_at_every_moment(crawled: Cr
         assert row is not None
         rates.append(decode(row.schedule, PageScheduleRow).plan.changes_per_second * DAY)
     assert rates[0] == pytest.approx(0.1, rel=0.25) and rates[1] == pytest.approx(0.1, rel=0.35), rates
-
-
-def test_dates_of_headers() -> None:
-    assert http_date("Sun, 06 Nov 1994 08:49:37 GMT") == 784_111_777.0
-    for text in ("", "yesterday", "Sun, 99 Nov 99999 99:99:99 GMT"):
-        assert http_date(text) == 0.0 or text.startswith("Sun, 99")
 
 
 @pytest.mark.slow

@@ -48,8 +48,8 @@ def _schedule_statements(row: PageRow) -> bytes:
             ("changesPerDayHigh", math.exp(plan.log_mean + spread) * _DAY),
         ]
     parts = [f'{name}> "{_digits(number)}"^^<{XSD}double>' for name, number in numbers]
-    if schedule.next_visit is not None:
-        parts.append(f'nextVisit> "{iso_time(schedule.next_visit)}"^^<{XSD}dateTime>')
+    if (due := schedule.next_visit) is not None:
+        parts.append(f'nextVisit> "{iso_time(due)}"^^<{XSD}dateTime>')
     subject = iri(row.graph)
     return "".join(f"{subject} <urn:quadloom:{part} <{PAGES}> .\n" for part in parts).encode()
 

@@ -65,17 +65,6 @@ class SearchChannel(msgspec.Struct, frozen=True):
         """Whether it takes queries; index files and links do not."""
         return self.kind != "links" and self.format not in INDEXES
 
-    def encode(self) -> bytes:
-        return msgspec.msgpack.encode(self)
-
-    @classmethod
-    def decode(cls, data: bytes) -> SearchChannel | None:
-        """None if an older version wrote the bytes in another form; the site is then opened again."""
-        try:
-            return msgspec.msgpack.decode(data, type=cls)
-        except msgspec.MsgspecError:
-            return None
-
 
 class SiteOpening(msgspec.Struct, frozen=True):
     """An opened site: its channel, the answer to the first query, the entries of an index, and its home page."""

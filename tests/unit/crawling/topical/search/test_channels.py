@@ -11,6 +11,11 @@ from quadloom.crawling.topical.access import SiteRequest, SiteResponse, run_sequ
 from quadloom.crawling.topical.search.channels import SearchChannel, filled, open_site, query_channel
 from quadloom.crawling.topical.search.engines import engine_leads, read_description, search_actions
 from quadloom.crawling.topical.search.site_indexes import read_documents, read_sitemap, read_sphinx, slug_words
+from quadloom.crawling.topical.sites import SeedSite
+from quadloom.crawling.topical.topic import known_channels, remember_channels
+from quadloom.stores.frontier.policy import FrontierPolicy
+from quadloom_lab.memory.catalog import MemoryCatalog
+from quadloom_lab.memory.frontier import MemoryFrontier
 from quadloom_lab.topical.corpus import Corpus
 from quadloom_lab.topical.evaluation import SimulatedAccess
 from quadloom_lab.topical.sites import Family, SitePlan, plan_sites
@@ -117,8 +122,14 @@ def test_a_wordpress_without_its_json_is_asked_for_a_feed() -> None:
 
 def test_a_channel_survives_its_encoding_and_old_bytes_are_forgotten() -> None:
     channel = SearchChannel("opensearch", "http://x.test/", "rss", "http://x.test/f?q={searchTerms}", learned_at=5.0)
-    assert SearchChannel.decode(channel.encode()) == channel
-    assert SearchChannel.decode(b"\x01old") is None
+    catalog, seeds = (
+        MemoryCatalog(MemoryFrontier(FrontierPolicy(), now=0.0)),
+        [SeedSite("http://x.test/"), SeedSite("http://y.test/")],
+    )
+    remember_channels(catalog, [channel])
+    catalog.put("channel:y.test", b"\x01old")
+    assert known_channels(catalog, seeds, 5.0) == {"x.test": channel}
+    assert known_channels(catalog, seeds, 6.0) == {}
 
 
 def test_a_known_channel_is_asked_without_reading_the_home_page() -> None:

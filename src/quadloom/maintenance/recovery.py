@@ -65,6 +65,7 @@ from quadloom.stores.opened import Places, Stores, places_of
 from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.protocols.frontier import ScheduledPage
 from quadloom.stores.protocols.quads import QuadStore
+from quadloom.stores.protocols.queries import QuerySource
 from quadloom.stores.sqlite.lock import WarehouseLock
 from quadloom.stores.sqlite.outbox import begin_ids_after
 from quadloom.stores.sqlite.state import DATABASE
@@ -175,7 +176,7 @@ class _Recovery:
                 text=text,
                 outbox=state.outbox,
                 bus=state.bus,
-                query_source=places.new("quads"),
+                query_source=QuerySource(str(places.new("quads"))),
                 opened_at=state.changed_mark(),
             )
             kept = self._keep_values(stores)

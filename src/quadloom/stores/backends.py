@@ -16,6 +16,7 @@ from quadloom.settings import Settings
 from quadloom.stores.archive.warc import WarcArchive
 from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.protocols.quads import QuadStore
+from quadloom.stores.protocols.queries import QuerySource
 from quadloom.stores.protocols.state import State
 from quadloom.stores.protocols.text import TextIndex
 from quadloom.stores.quads.memory import MemoryQuads
@@ -29,7 +30,6 @@ from quadloom.stores.text_queries.synonyms import NO_SYNONYMS, Synonyms
 if TYPE_CHECKING:
     from quadloom.stores.quads.sharded import RefilledShards
     from quadloom.stores.quads.sparql import RefilledQuads
-    from quadloom.stores.quads.sparql_client import SparqlServer, SparqlServers
 
 
 def _warc(folder: Path, settings: Settings, writable: bool) -> Archive:
@@ -163,14 +163,13 @@ def refilled_quads(settings: Settings) -> RefilledQuads | RefilledShards:
     return RefilledShards(servers) if len(servers) > 1 else RefilledQuads(servers[0])
 
 
-def query_source(folder: Path, settings: Settings) -> Path | SparqlServer | SparqlServers:
+def query_source(folder: Path, settings: Settings) -> QuerySource:
     """What evaluates user queries: the files of an embedded store, or the servers."""
     if _scheme("quads", settings.stores.quads, tuple(QUAD_STORES)) not in REMOTE:
-        return folder
-    from quadloom.stores.quads.sparql_client import SparqlServers, servers_of
+        return QuerySource(str(folder))
+    from quadloom.stores.quads.sparql_client import servers_of
 
-    servers = servers_of(settings)
-    return SparqlServers(servers) if len(servers) > 1 else servers[0]
+    return QuerySource(servers=servers_of(settings))
 
 
 def open_text(folder: Path, settings: Settings, *, writable: bool) -> TextIndex:

@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -29,11 +29,9 @@ from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import Frontier, ScopeRules
 from quadloom.stores.protocols.outbox import Outbox
 from quadloom.stores.protocols.quads import QuadStore
+from quadloom.stores.protocols.queries import QuerySource
 from quadloom.stores.protocols.state import Shards, State
 from quadloom.stores.protocols.text import TextIndex
-
-if TYPE_CHECKING:
-    from quadloom.stores.quads.sparql_client import SparqlServer, SparqlServers
 
 INDEXES = ("quads", "text")  # indexes that are folders, unless they are on a server
 JOURNAL = "rebuild.journal"  # new indexes are complete and take the place of the old (`quadloom.maintenance.swap`)
@@ -109,7 +107,7 @@ class Stores(msgspec.Struct, frozen=True, kw_only=True):
     text: TextIndex
     outbox: Outbox
     bus: Bus
-    query_source: Path | SparqlServer | SparqlServers
+    query_source: QuerySource
     opened_at: bytes  # `State.changed_mark()` from before the quads were opened: their view is never older than this
     shards: Shards | None = None  # what this worker owns of a warehouse that many share; None = all of it
     phases: frozenset[PhaseName] = ALL_PHASES  # what this process may write; all of them = it owns the warehouse

@@ -18,13 +18,13 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from urllib.parse import urlencode, urljoin
 
-import msgspec
 import pycurl
 
 from quadloom.errors import QuerySyntaxError, SettingsError, StoreError, StoreUnavailable
 from quadloom.settings import Settings
 from quadloom.settings.loading import secret
 from quadloom.settings.plain_http import check_plain_http
+from quadloom.stores.protocols.queries import SparqlServer
 
 ROWS, TRIPLES = "application/sparql-results+json", "application/n-triples"
 _QUERY = "application/x-www-form-urlencoded"  # of the protocol's three forms, the one that all servers support
@@ -51,27 +51,6 @@ _EVENTS = {
 _WORDS = 2000  # bytes of an error message that are shown
 _BUFFER = 256 * 1024
 _HINT = "check that the server runs and that stores.quads names it; the same command again resumes"
-
-
-class SparqlServer(msgspec.Struct, frozen=True, kw_only=True):
-    """The addresses of a server and its peculiarities. Holds no secret, so it may be on a command line.
-
-    `union`: parameters that make the union of all graphs the default graph. `seconds`: longest silence.
-    """
-
-    query: str
-    update: str
-    graph_store: str = ""
-    union: str = ""
-    user: str = ""
-    seconds: float = 60.0
-    most_bytes: int = 256 * 1024 * 1024  # of a response that is read as a whole
-
-
-class SparqlServers(msgspec.Struct, frozen=True):
-    """Several servers that have the graphs of one warehouse, see `quadloom.stores.quads.sharded`."""
-
-    servers: tuple[SparqlServer, ...]
 
 
 def servers_of(settings: Settings) -> tuple[SparqlServer, ...]:

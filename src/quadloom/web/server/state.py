@@ -107,7 +107,7 @@ class SiteState:
                 yield answer.read()
 
         try:
-            local = isinstance(query_source(stores.places.quads, self.settings), Path)
+            local = query_source(stores.places.quads, self.settings).is_local
             return AcrossFindings(across_pages(stores, asked if local else None))
         except QueryError as error:
             return AcrossFindings({}, f"{error}; `quadloom audit` looks without a limit")

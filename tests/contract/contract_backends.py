@@ -12,14 +12,18 @@ from pathlib import Path
 from typing import Protocol
 
 from postgres_server import postgres
+from quadloom.model.event import Event
+from quadloom.settings import Settings, StoreSettings
 from quadloom.stores.archive.s3 import S3Archive
 from quadloom.stores.archive.s3_bucket import S3Bucket
 from quadloom.stores.archive.shared import SharedWarcArchive
 from quadloom.stores.archive.warc import WarcArchive
+from quadloom.stores.backends import open_cluster
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.memory_bus import MemoryBus
 from quadloom.stores.postgres.bus import PostgresBus
 from quadloom.stores.postgres.catalog import PostgresCatalog
+from quadloom.stores.postgres.cluster import PostgresHeartbeat
 from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.postgres.frontier import PostgresFrontier
 from quadloom.stores.postgres.outbox import PostgresOutbox
@@ -28,6 +32,7 @@ from quadloom.stores.postgres.shards import PostgresShards
 from quadloom.stores.postgres.text import PostgresText
 from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.cluster import Cluster, ShardHeartbeat
 from quadloom.stores.protocols.frontier import Frontier, ScopeRules
 from quadloom.stores.protocols.outbox import Outbox
 from quadloom.stores.protocols.quads import QuadStore
@@ -225,6 +230,65 @@ BUSES: dict[str, Callable[[], MemoryBus | PostgresBus]] = {
     "memory": MemoryBus,
     "postgresql": lambda: PostgresBus(postgres().url()),
 }
+
+
+class Machines(Protocol):
+    """A database that several workers share, and what happens on their machines."""
+
+    cluster: Cluster
+
+    def worker(self, name: str) -> ShardHeartbeat: ...
+
+    def kill(self, name: str) -> None:
+        """The worker says nothing more, and its lease has run out."""
+        ...
+
+    def publish(self, event: Event) -> None:
+        """On return a worker has written this event."""
+        ...
+
+    def open_empty(self) -> Cluster:
+        """A database on which no worker ever ran."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class PostgresMachines:
+    def __init__(self) -> None:
+        self._url = postgres().url()
+        self._database = PostgresDatabase.open(self._url)
+        self._bus = PostgresBus(self._url)
+        self._heartbeats: list[PostgresHeartbeat] = []
+        self.cluster: Cluster = open_cluster(_shared(self._url), writable=True)
+
+    def worker(self, name: str) -> PostgresHeartbeat:
+        self._heartbeats.append(PostgresHeartbeat(self._url, ShardLeases(f"{name}:1")))
+        return self._heartbeats[-1]
+
+    def kill(self, name: str) -> None:
+        self._database.write("UPDATE worker SET until='-infinity' WHERE name=%s", (f"{name}:1",))
+
+    def publish(self, event: Event) -> None:
+        self._bus.publish(event)
+        self._bus.recent()  # writes what waits
+
+    def open_empty(self) -> Cluster:
+        return open_cluster(_shared(postgres().url()), writable=True)
+
+    def close(self) -> None:
+        for heartbeat in self._heartbeats:
+            heartbeat.close()
+        self._bus.close()
+        self.cluster.close()
+        self._database.close()
+
+
+def _shared(url: str) -> Settings:
+    return Settings(stores=StoreSettings(frontier=url, catalog="postgresql:"))
+
+
+CLUSTERS: dict[str, Callable[[], Machines]] = {"postgresql": PostgresMachines}
 
 
 class OxigraphPlace:

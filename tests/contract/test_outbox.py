@@ -53,6 +53,14 @@ def test_since_goes_on_after_an_id_in_order(state: State) -> None:
     assert state.outbox.since(state.outbox.last_id()) == []
 
 
+def test_ids_of_a_lost_database_can_be_skipped(state: State) -> None:
+    state.outbox.skip_ids(40)
+    state.outbox.append([notice()])
+    state.outbox.skip_ids(7)
+    state.outbox.append([notice()])
+    assert ids(state) == [41, 42]
+
+
 def test_ids_are_never_used_again(state: State) -> None:
     state.outbox.append([notice(), notice()])
     last = state.outbox.last_id()

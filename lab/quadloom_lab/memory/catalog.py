@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from quadloom.model.outcome import ArchiveRef, PageRow, Settlement
 from quadloom.model.phase import Owed, waiting_states
-from quadloom.stores.catalog_rows import count_names, repointed, visit_row, visits_of, waiting_counts
 from quadloom.stores.protocols.catalog import (
     FIRST_UNINDEXED,
     IndexedPage,
@@ -21,6 +20,7 @@ from quadloom.stores.protocols.catalog import (
     VisitKey,
     VisitRow,
 )
+from quadloom.stores.sql.catalog_rows import count_names, repointed, visit_row, visits_of, waiting_counts
 from quadloom_lab.memory.frontier import MemoryFrontier
 
 

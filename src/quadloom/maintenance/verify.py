@@ -25,8 +25,8 @@ from quadloom.model.page_result import PageResult
 from quadloom.model.wire import decode, encode
 from quadloom.process.bulk_tasks import Runner, TaskJournal, TaskResult
 from quadloom.settings import Settings
-from quadloom.stores.archive.warc import MISSING_FILE
 from quadloom.stores.opened import Stores
+from quadloom.stores.protocols.archive import MISSING_FILE
 
 JOURNAL = "verify.journal"  # files that an unfinished run has compared
 _MOST = 1000  # differences that the task of one file reports

@@ -26,11 +26,12 @@ from quadloom.stores.backends import local_indexes, open_archive, open_quads, op
 from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.protocols.bus import Bus
 from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.cluster import Shards
 from quadloom.stores.protocols.frontier import Frontier, ScopeRules
 from quadloom.stores.protocols.outbox import Outbox
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.protocols.queries import QuerySource
-from quadloom.stores.protocols.state import Shards, State
+from quadloom.stores.protocols.state import State
 from quadloom.stores.protocols.text import TextIndex
 
 INDEXES = ("quads", "text")  # indexes that are folders, unless they are on a server
@@ -146,7 +147,7 @@ def open_stores(
         closing.callback(frontier.close)
         archive = open_archive(path / "archive", settings, writable=fetches)
         closing.callback(archive.close)
-        if not repairing and settings.stores.frontier.startswith("sqlite:"):
+        if not repairing and not settings.stores.is_shared:
             _refuse_missing(places, settings, state.catalog)
         if writable and not indexes_them:
             _create_missing(places, settings)

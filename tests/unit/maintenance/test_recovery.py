@@ -24,7 +24,7 @@ from quadloom.model.page import Page
 from quadloom.model.quads import Quads
 from quadloom.settings import CrawlSettings, GuardSettings, PolitenessSettings, Settings
 from quadloom.stores.archive.warc_record import encode, file_header
-from quadloom.stores.sqlite.state import DATABASE
+from quadloom.stores.backends import DATABASE
 from quadloom.warehouse import Warehouse
 
 ONE, TWO, ALONE = "http://one.example/", "http://two.example/", "http://alone.example/chosen"

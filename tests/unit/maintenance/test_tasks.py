@@ -18,10 +18,10 @@ from quadloom.model.page import Page
 from quadloom.model.quads import Quads
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode, file_header
+from quadloom.stores.backends import DATABASE, open_state
 from quadloom.stores.opened import JOURNAL, places_of
 from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.stores.protocols.text import SearchRequest
-from quadloom.stores.sqlite.state import DATABASE, EmbeddedState
 from quadloom.warehouse import Warehouse
 
 URLS = [f"http://site.example/{number}" for number in range(6)]
@@ -135,7 +135,7 @@ def test_an_empty_database_beside_good_indexes_is_refused(tmp_path: Path) -> Non
     with Warehouse.read(path) as warehouse:
         before = found(warehouse)
     lose_database(path)
-    EmbeddedState(path, Settings(), True).close()
+    open_state(path, Settings(), writable=True).close()
     with Warehouse.repair(path) as warehouse:
         with pytest.raises(StoreError, match="knows no page") as caught:
             warehouse.maintenance.rebuild()

@@ -10,7 +10,7 @@ import msgspec
 
 from quadloom.crawling.cluster.beat import WorkerBeat, read_beat
 from quadloom.crawling.run.report import CrawlReport
-from quadloom.stores.protocols.state import WorkerRow
+from quadloom.stores.protocols.cluster import WorkerRow
 
 WorkerState = Literal["starting", "running", "paused", "stopping", "dead"]
 

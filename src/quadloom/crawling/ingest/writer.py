@@ -45,6 +45,7 @@ from quadloom.model.page_result import PageResult
 from quadloom.model.phase import ALL_PHASES, Owed, left_owed
 from quadloom.model.url import site_of
 from quadloom.process.failpoints import Failpoints
+from quadloom.process.retry import retry_when_unavailable
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode as encode_record
 from quadloom.stores.frontier.policy import discovery_of
@@ -53,7 +54,6 @@ from quadloom.stores.protocols.archive import ArchiveRecord
 from quadloom.stores.protocols.frontier import HostRow, ScheduledPage
 from quadloom.stores.protocols.settlement import LATER_STEPS, FinishedVisit, SettleBatch, SettleHook
 from quadloom.stores.shards import shard_of
-from quadloom.stores.transactions import retry_when_unavailable
 
 _PAUSE = 1.0  # seconds between two tries to reach an archive that is away
 _FEW_LINKS = 1000

@@ -14,8 +14,8 @@ from typing import Protocol, TypeVar
 from quadloom.crawling.topical.polite_access import FetchedPage
 from quadloom.model.link import Discovery
 from quadloom.process import threads
+from quadloom.stores.protocols.cluster import Shards
 from quadloom.stores.protocols.frontier import HostClocks, HostRow, ScopeRules
-from quadloom.stores.protocols.state import Shards
 from quadloom.stores.shards import shard_of
 
 T = TypeVar("T")

@@ -37,11 +37,10 @@ from quadloom.stores.archive.disks import (
     write_directories,
 )
 from quadloom.stores.archive.warc_members import end_of_records, members, readable_records, record_bytes
-from quadloom.stores.protocols.archive import ArchiveRecord, DiskState
+from quadloom.stores.protocols.archive import MISSING_FILE, ArchiveRecord, DiskState
 
 _NAME = re.compile(r"quadloom-(\d{8})\.warc\.gz(\.open)?")
 _OPEN = ".open"
-MISSING_FILE = "the file is missing"
 
 
 class WarcArchive:

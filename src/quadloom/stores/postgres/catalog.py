@@ -14,18 +14,6 @@ from msgspec.structs import replace
 from quadloom.model.outcome import ArchiveRef, PageRow, Settlement
 from quadloom.model.phase import Owed, waiting_states
 from quadloom.model.wire import decode, encode
-from quadloom.stores.catalog_rows import (
-    RowFacts,
-    newest_of,
-    page_of,
-    pages_of,
-    record_of,
-    repointed,
-    visit_row,
-    visits_of,
-    waiting_counts,
-    written,
-)
 from quadloom.stores.postgres.arrays import columns
 from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.postgres.schema import BEHIND
@@ -38,6 +26,18 @@ from quadloom.stores.protocols.catalog import (
     VisitRow,
 )
 from quadloom.stores.shards import SHARDS, shard_of
+from quadloom.stores.sql.catalog_rows import (
+    RowFacts,
+    newest_of,
+    page_of,
+    pages_of,
+    record_of,
+    repointed,
+    visit_row,
+    visits_of,
+    waiting_counts,
+    written,
+)
 
 _PAGE = "record, indexed_quads, indexed_text, owed"
 

@@ -29,7 +29,7 @@ from weakref import WeakSet
 from quadloom.errors import DiskFull, SettingsError, StoreError, StoreUnavailable
 from quadloom.stores.postgres.arrays import register
 from quadloom.stores.postgres.schema import MIGRATIONS
-from quadloom.stores.transactions import Transactions
+from quadloom.stores.sql.transactions import Transactions
 
 if TYPE_CHECKING:
     import psycopg

@@ -52,6 +52,10 @@ class PostgresOutbox:
             )[0][0]
         )
 
+    def skip_ids(self, until: int) -> None:
+        if until > self.last_id():
+            self._database.execute("SELECT setval(pg_get_serial_sequence('notice', 'id')::regclass, %s)", (until,))
+
     def trim(self, before: float, *, waiting: Mapping[str, int] = NOBODY) -> int:
         with self._database.transaction():
             return int(

@@ -19,21 +19,19 @@ from quadloom.stores.frontier.leasing import INFINITY, LeaseManager
 from quadloom.stores.frontier.recent_urls import RecentFingerprints
 from quadloom.stores.postgres.arrays import columns
 from quadloom.stores.postgres.catalog import PostgresCatalog
+from quadloom.stores.postgres.cluster import PostgresHeartbeat
 from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.postgres.frontier_queue import PostgresQueue
 from quadloom.stores.postgres.frontier_tables import PostgresHosts, host_number
 from quadloom.stores.postgres.shard_leases import ShardLeases
-from quadloom.stores.postgres.workers import last_request, news_of, requests_to, write_answer
 from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.cluster import ShardLoad, ShardQueue
 from quadloom.stores.protocols.frontier import Frontier, ScheduledPage
-from quadloom.stores.protocols.state import ShardLoad, ShardQueue, WorkerNews, WorkerRequest
 from quadloom.stores.shards import SHARDS, shard_of
 
 PULLED = 200  # batches from other shards taken in one transaction
 _WORK_SECONDS = 60.0  # what a host can serve within this time is its work
 _LEAST_PAUSE = 0.05  # seconds that a host's requests take at least, whatever politeness allows
-_HEARTBEAT_SECONDS = 10.0  # for a statement
-_HEARTBEAT_PATIENCE = 2.0  # seconds for a connection; the next heartbeat tries again
 
 
 class OpenFrontier(NamedTuple):
@@ -48,7 +46,7 @@ class OpenFrontier(NamedTuple):
 
 
 class PostgresShards:
-    """See `quadloom.stores.protocols.state.Shards`. The frontier attaches itself when it opens."""
+    """See `quadloom.stores.protocols.cluster.Shards`. The frontier attaches itself when it opens."""
 
     def __init__(self, url: str, database: PostgresDatabase, leases: ShardLeases, catalog: PostgresCatalog) -> None:
         self.leases = leases
@@ -230,37 +228,6 @@ class PostgresShards:
 def _in(shards: Iterable[int]) -> Callable[[HostState], bool]:
     chosen = frozenset(shards)
     return lambda host: shard_of(host.name) in chosen
-
-
-class PostgresHeartbeat:
-    """See `quadloom.stores.protocols.state.ShardHeartbeat`."""
-
-    def __init__(self, url: str, leases: ShardLeases) -> None:
-        self._leases = leases
-        self._database = PostgresDatabase(
-            url, writable=True, patience=_HEARTBEAT_PATIENCE, statement_seconds=_HEARTBEAT_SECONDS
-        )
-
-    def renew(self, record: bytes = b"") -> frozenset[int]:
-        return self._leases.renew(self._database, record)
-
-    def workers(self) -> int:
-        return max(1, self._leases.workers(self._database))
-
-    def news(self, after: int) -> WorkerNews:
-        return news_of(self._database, self._leases, after)
-
-    def requests(self, after: int | None) -> list[WorkerRequest]:
-        return requests_to(self._database, self._leases, after)
-
-    def last_request(self) -> int:
-        return last_request(self._database)
-
-    def answer(self, id: int, record: bytes) -> None:
-        write_answer(self._database, self._leases, id, record)
-
-    def close(self) -> None:
-        self._database.close()
 
 
 class LinkBatch(msgspec.Struct, frozen=True, array_like=True):

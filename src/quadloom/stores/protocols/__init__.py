@@ -3,13 +3,15 @@
 =============  ==================================  ==========================================================
 file           Protocol                            backends
 =============  ==================================  ==========================================================
-state          `State`, `Shards`, `WholeCatalog`   SQLite (embedded), PostgreSQL (many machines)
+state          `State`, `WholeCatalog`             SQLite (embedded), PostgreSQL (many machines)
+cluster        `Shards`, `Cluster`                 PostgreSQL
 frontier       `Frontier`                          as `state`; `stores.frontier` holds the rules they share
 catalog        `Catalog`                           as `state`
 outbox         `Outbox`                            as `state`
 bus            `Bus`                               one process, PostgreSQL
 archive        `Archive`                           WARC files, a directory that machines share, S3
 quads          `QuadStore`                         Oxigraph, any SPARQL 1.1 server, memory
+queries        records only                        `stores.quads.evaluation`, on Oxigraph or SPARQL servers
 text           `TextIndex`                         tantivy, PostgreSQL
 =============  ==================================  ==========================================================
 

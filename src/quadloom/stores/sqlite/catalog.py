@@ -15,7 +15,15 @@ from msgspec.structs import replace
 from quadloom.model.outcome import ArchiveRef, PageRow, Settlement
 from quadloom.model.phase import Owed, waiting_states
 from quadloom.model.wire import decode, encode
-from quadloom.stores.catalog_rows import (
+from quadloom.stores.protocols.catalog import (
+    FIRST_UNINDEXED,
+    IndexedPage,
+    PageSummary,
+    UnindexedPlace,
+    VisitKey,
+    VisitRow,
+)
+from quadloom.stores.sql.catalog_rows import (
     RowFacts,
     newest_of,
     page_of,
@@ -26,14 +34,6 @@ from quadloom.stores.catalog_rows import (
     visits_of,
     waiting_counts,
     written,
-)
-from quadloom.stores.protocols.catalog import (
-    FIRST_UNINDEXED,
-    IndexedPage,
-    PageSummary,
-    UnindexedPlace,
-    VisitKey,
-    VisitRow,
 )
 from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.schema import BEHIND

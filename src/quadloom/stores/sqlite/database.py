@@ -2,7 +2,7 @@
 
 WAL with synchronous=FULL, because what is acknowledged must survive a power cut: in a replay of write logs NORMAL lost
 up to 15 acknowledged commits and FULL none, for twice the time per commit, which group commit makes up for.
-The process that writes (`open`) holds `<warehouse>/lock`, see `quadloom.stores.sqlite.lock`; any number of processes
+The process that writes (`open`) holds `<warehouse>/lock`, see `quadloom.stores.lock`; any number of processes
 read (`read_only`) at the same time.
 
 The schema's version is the file's `user_version`. `open` brings an older file up to date by the migrations that it
@@ -24,9 +24,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from quadloom.errors import DiskFull, StoreError
-from quadloom.stores.sqlite.lock import WarehouseLock
+from quadloom.stores.lock import WarehouseLock
+from quadloom.stores.sql.transactions import Transactions
 from quadloom.stores.sqlite.schema import SCHEMA, Migration
-from quadloom.stores.transactions import Transactions
 
 APPLICATION_ID = 0x51644C6D  # "QdLm"
 Value = str | bytes | int | float | None

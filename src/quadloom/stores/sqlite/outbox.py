@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping, Sequence
-from contextlib import closing
-from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -41,6 +38,14 @@ class SqliteOutbox:
     def last_id(self) -> int:
         row = self._database.execute("SELECT seq FROM sqlite_sequence WHERE name='notice'").fetchone()
         return int(row[0]) if row else 0
+
+    def skip_ids(self, until: int) -> None:
+        with self._database.transaction():
+            self._database.execute(
+                "INSERT INTO sqlite_sequence(name, seq) SELECT 'notice', 0 "
+                "WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name='notice')"
+            )
+            self._database.execute("UPDATE sqlite_sequence SET seq=max(seq, ?) WHERE name='notice'", (until,))
 
     def trim(self, before: float, *, waiting: Mapping[str, int] = NOBODY) -> int:
         with self._database.transaction():
@@ -82,9 +87,3 @@ class SqliteOutbox:
     def forget_delivery(self, subscription: str) -> None:
         with self._database.transaction():
             self._database.execute("DELETE FROM delivery WHERE subscription=?", (subscription,))
-
-
-def begin_ids_after(file: Path, number: int) -> None:
-    """The first notice of a database without notices gets a higher id than this; nobody may have it open."""
-    with closing(sqlite3.connect(file)) as connection, connection:
-        connection.execute("INSERT INTO sqlite_sequence(name, seq) VALUES('notice', ?)", (number,))

@@ -16,10 +16,10 @@ import pytest
 
 from quadloom.errors import DiskFull, StoreError, WarehouseLocked
 from quadloom.stores.frontier.policy import FrontierPolicy
+from quadloom.stores.lock import WarehouseLock, is_working
 from quadloom.stores.sqlite.catalog import SqliteCatalog
 from quadloom.stores.sqlite.database import SqliteDatabase, translate
 from quadloom.stores.sqlite.frontier import SqliteFrontier
-from quadloom.stores.sqlite.lock import WarehouseLock, is_working
 from quadloom.stores.sqlite.schema import SCHEMA
 
 
@@ -37,7 +37,7 @@ def test_another_process_holds_the_lock_until_it_is_killed(tmp_path: Path) -> No
     script = """
         import sys, time
         from pathlib import Path
-        from quadloom.stores.sqlite.lock import WarehouseLock, is_working
+        from quadloom.stores.lock import WarehouseLock, is_working
         lock = WarehouseLock(Path(sys.argv[1]))
         print("locked", flush=True)
         time.sleep(60)
@@ -60,7 +60,7 @@ def test_a_lock_that_is_held_for_a_moment_is_waited_for(tmp_path: Path, monkeypa
     script = """
         import sys
         from pathlib import Path
-        from quadloom.stores.sqlite.lock import WarehouseLock
+        from quadloom.stores.lock import WarehouseLock
         lock = WarehouseLock(Path(sys.argv[1]))
         print("locked", flush=True)
         sys.stdin.readline()
@@ -224,7 +224,7 @@ def test_two_processes_share_a_warehouse_but_no_part_of_it(tmp_path: Path) -> No
     script = """
         import sys, time
         from pathlib import Path
-        from quadloom.stores.sqlite.lock import WarehouseLock
+        from quadloom.stores.lock import WarehouseLock
         lock = WarehouseLock(Path(sys.argv[1]), ["frontier"])
         print("locked", flush=True)
         time.sleep(60)

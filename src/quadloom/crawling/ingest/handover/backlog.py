@@ -20,10 +20,10 @@ from quadloom.crawling.ingest.handover.spool import ResultSpool
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import PageRow
 from quadloom.model.phase import ALL_PHASES, OWED_BY_PHASE, Owed, PhaseName
+from quadloom.process.retry import retry_when_unavailable
 from quadloom.settings import Settings
 from quadloom.stores.opened import Stores
 from quadloom.stores.protocols.catalog import VisitKey
-from quadloom.stores.transactions import retry_when_unavailable
 
 LOOK_SECONDS = 0.25  # between two looks for work, when there was none
 _OWNERS_SECONDS = 2.0  # between two looks for owners of leases that are gone

@@ -27,9 +27,9 @@ import re
 import secrets
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import repeat
 from pathlib import Path
 
 from quadloom.errors import SettingsError, StoreError
@@ -37,6 +37,7 @@ from quadloom.model.outcome import ArchiveRef
 from quadloom.model.page import Failure, Page
 from quadloom.process.clock import unix_time
 from quadloom.process.durable import make_folder, sync, write_file
+from quadloom.process.retry import backoff, retry, within
 from quadloom.stores.archive import warc_record
 from quadloom.stores.archive.s3_bucket import RecordCache, S3Bucket
 from quadloom.stores.archive.s3_tails import Tails, bytes_of, tails_in
@@ -115,7 +116,8 @@ class S3Archive:
         """Also raises the error that has prevented uploads for an hour; the records are safe nevertheless."""
         self._writable.sync()
         if self._shared:
-            self._retry(self._share)
+            # A server that restarts must not end a worker.
+            retry(self._share, within(_OUTAGE, repeat(_FIRST_PAUSE), clock=self._clock), StoreError)
         if self._failure is not None and self._clock() - self._failing_since >= _PATIENCE:
             raise self._failure
         if self._open and self._clock() - self._opened_at >= self._upload_seconds:
@@ -136,17 +138,6 @@ class S3Archive:
         for file in self._appended.keys() - {self._open}:
             self._uploaded.pop(file, None)
         self._appended.clear()
-
-    def _retry(self, action: Callable[[], None]) -> None:
-        """Repeat `action` for `_OUTAGE` seconds: a server that restarts must not end a worker."""
-        until = self._clock() + _OUTAGE
-        while True:
-            try:
-                return action()
-            except StoreError:
-                if self._clock() >= until:
-                    raise
-                time.sleep(_FIRST_PAUSE)
 
     def seal(self) -> None:
         self._end_file()
@@ -227,20 +218,19 @@ class S3Archive:
 
     def _run(self) -> None:
         """Upload in the background. Failures are retried, and finally by `close`, which raises them."""
-        pause = _FIRST_PAUSE
-        waiting = 0.0  # at the start: what an earlier process left
+        pause, failures = 0.0, 0  # at once, what an earlier process left
         while not self._closed:
-            self._wake.wait(waiting)
+            self._wake.wait(pause)
             self._wake.clear()
             try:
                 self._upload()
-                self._failure = None
-                pause, waiting = _FIRST_PAUSE, _LONGEST_PAUSE
+                self._failure, failures, pause = None, 0, _LONGEST_PAUSE
             except StoreError as error:
                 if self._failure is None:
                     self._failing_since = self._clock()
                 self._failure = error
-                waiting, pause = pause, min(pause * 2, _LONGEST_PAUSE)
+                failures += 1
+                pause = backoff(failures, _FIRST_PAUSE, _LONGEST_PAUSE)
 
     def _upload(self) -> None:
         """Upload every sealed file, oldest first, and remove it here."""

@@ -27,6 +27,7 @@ from urllib.parse import urlsplit
 from weakref import WeakSet
 
 from quadloom.errors import DiskFull, SettingsError, StoreError, StoreUnavailable
+from quadloom.process.retry import doubling, retry, within
 from quadloom.stores.postgres.arrays import register
 from quadloom.stores.postgres.schema import MIGRATIONS
 from quadloom.stores.sql.transactions import Transactions
@@ -192,36 +193,31 @@ class PostgresDatabase(Transactions):
     def _connect(self) -> Connection[Row]:
         """Waits for a server that is starting, or as long as `waits` says; fails at once for a wrong password or
         name."""
+        pauses = within(self._patience, doubling(_FIRST_PAUSE, _LONGEST_PAUSE), unless=lambda: self.waits())
+        return retry(self._new_connection, pauses, StoreUnavailable)
+
+    def _new_connection(self) -> Connection[Row]:
         psycopg = _driver()
-        deadline = time.monotonic() + self._patience
-        pause = _FIRST_PAUSE
-        while True:
-            try:
-                connection: Connection[Row] = psycopg.connect(self._url, autocommit=True, **_network(self._url))
-                register(connection.adapters)
-                connection.execute("SET synchronous_commit = on")
-                if self.statement_seconds < float("inf"):
-                    connection.execute(f"SET statement_timeout = {int(self.statement_seconds * 1000)}")
-                connection.execute(f"SET idle_in_transaction_session_timeout = '{_IDLE_IN_TRANSACTION}'")
-                connection.execute(_PLANNING)
-                connection.execute("SET default_transaction_read_only = " + ("off" if self.writable else "on"))
-                return connection
-            except psycopg.ProgrammingError:
-                raise SettingsError(
-                    f"{self.name} is not an address that PostgreSQL's library understands",
-                    hint="write postgresql://user@host:5432/database; put a password into ~/.pgpass or PGPASSWORD",
-                ) from None
-            except psycopg.OperationalError as error:
-                refusal = _refusal(error, self.name)
-                if refusal is not None:
-                    raise refusal from None
-                if time.monotonic() + pause > deadline and not self.waits():
-                    raise StoreUnavailable(
-                        f"no PostgreSQL server answers at {self.name}: {_first_line(error)}",
-                        hint="start the server, or correct host and port in stores.frontier; what was settled is safe",
-                    ) from None
-            time.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+        try:
+            connection: Connection[Row] = psycopg.connect(self._url, autocommit=True, **_network(self._url))
+            register(connection.adapters)
+            connection.execute("SET synchronous_commit = on")
+            if self.statement_seconds < float("inf"):
+                connection.execute(f"SET statement_timeout = {int(self.statement_seconds * 1000)}")
+            connection.execute(f"SET idle_in_transaction_session_timeout = '{_IDLE_IN_TRANSACTION}'")
+            connection.execute(_PLANNING)
+            connection.execute("SET default_transaction_read_only = " + ("off" if self.writable else "on"))
+            return connection
+        except psycopg.ProgrammingError:
+            raise SettingsError(
+                f"{self.name} is not an address that PostgreSQL's library understands",
+                hint="write postgresql://user@host:5432/database; put a password into ~/.pgpass or PGPASSWORD",
+            ) from None
+        except psycopg.OperationalError as error:
+            raise _refusal(error, self.name) or StoreUnavailable(
+                f"no PostgreSQL server answers at {self.name}: {_first_line(error)}",
+                hint="start the server, or correct host and port in stores.frontier; what was settled is safe",
+            ) from None
 
     def _reconnect(self) -> None:
         self._connection.close()

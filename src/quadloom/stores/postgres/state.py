@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-import time
 from collections.abc import Callable
+from itertools import repeat
 from pathlib import Path
 from zlib import crc32
 
 from quadloom.errors import SettingsError, StoreError, StoreUnavailable
 from quadloom.process import clock
 from quadloom.process.clock import unix_time
+from quadloom.process.retry import retry, within
 from quadloom.settings import Settings
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.memory_bus import MemoryBus
@@ -89,14 +90,11 @@ class ClusterState:
         return str(self.database.execute("SELECT txid_current_snapshot()::text")[0][0]).encode()
 
     def with_read_connection(self, question: Callable[[WholeCatalog], T]) -> T:
-        while True:
-            try:
-                with contextlib.closing(PostgresDatabase.read_only(self.url)) as database:
-                    return question(PostgresCatalog(database))
-            except StoreUnavailable:
-                if not self.waits():
-                    raise
-                time.sleep(_PAUSE)
+        def ask() -> T:
+            with contextlib.closing(PostgresDatabase.read_only(self.url)) as database:
+                return question(PostgresCatalog(database))
+
+        return retry(ask, within(0.0, repeat(_PAUSE), unless=self.waits), StoreUnavailable)
 
     def wait_while(self, wanted: Callable[[], bool]) -> None:
         self.database.waits = wanted

@@ -32,10 +32,10 @@ import io
 import math
 import os
 import threading
-import time
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -46,6 +46,7 @@ from quadloom.errors import DiskFull, QuerySyntaxError, StoreError, WarehouseLoc
 from quadloom.model.quads import Quads
 from quadloom.process.durable import make_folder, sync
 from quadloom.process.limits import resident_bytes, trim_memory
+from quadloom.process.retry import doubling, retry, within
 from quadloom.stores.protocols.quads import BULK_QUADS, Difference
 from quadloom.stores.quads.nquads import as_stored, lines_of, parse_term, text_of
 from quadloom.stores.quads.views import view_of
@@ -64,7 +65,7 @@ _SMALL_STORE = 256 << 20  # bytes on disk
 _SMALL_OWNER = 400 << 20
 _CHUNK = 1 << 20
 _ENGINE_ERRORS = (OSError, RuntimeError)  # the latter for what RocksDB calls corruption, such as a file just removed
-_VIEW_PAUSES = (0.04, 0.08, 0.16, 0.32)  # seconds before a view is tried again
+_VIEW_PAUSE = 0.04  # seconds before a store is opened again
 _TRIPLES, _QUADS = ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS
 
 
@@ -331,27 +332,15 @@ def _open_store(path: Path) -> ox.Store:
 
 def _open_again(path: Path) -> ox.Store:
     """Another thread may still be in a call that it began before, which holds the engine's lock."""
-    until = time.monotonic() + _REOPEN_SECONDS
-    while True:
-        try:
-            return _open_store(path)
-        except WarehouseLocked:
-            if time.monotonic() > until:
-                raise
-            time.sleep(_VIEW_PAUSES[0])
+    return retry(lambda: _open_store(path), within(_REOPEN_SECONDS, repeat(_VIEW_PAUSE)), WarehouseLocked)
 
 
 def _open_view(path: Path) -> ox.Store:
     """The writer may remove a file after the list of files was read, so opening is tried again."""
     if not path.is_dir():
         raise StoreError(f"there are no quads at {path}", hint="run `quadloom crawl URL` first")
-    for pause in _VIEW_PAUSES:
-        try:
-            return ox.Store.read_only(str(path))
-        except _ENGINE_ERRORS:
-            time.sleep(pause)
     with _translated(path):
-        return ox.Store.read_only(str(path))
+        return retry(lambda: ox.Store.read_only(str(path)), islice(doubling(_VIEW_PAUSE), 4), _ENGINE_ERRORS)
 
 
 @contextmanager

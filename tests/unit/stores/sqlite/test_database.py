@@ -9,7 +9,6 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import pytest
@@ -55,7 +54,7 @@ def test_another_process_holds_the_lock_until_it_is_killed(tmp_path: Path) -> No
     WarehouseLock(tmp_path).release()
 
 
-def test_a_lock_that_is_held_for_a_moment_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_that_is_held_for_a_moment_is_waited_for(tmp_path: Path) -> None:
     """`seeds add` and `scope` have it that long. The other process releases it while this one waits."""
     script = """
         import sys
@@ -82,8 +81,7 @@ def test_a_lock_that_is_held_for_a_moment_is_waited_for(tmp_path: Path, monkeypa
                 stdin.flush()
                 assert stdout.readline() == "released\n"
 
-        monkeypatch.setattr(time, "sleep", wait)
-        WarehouseLock(tmp_path).release()
+        WarehouseLock(tmp_path, sleep=wait).release()
         assert len(waits) == 1
         stdin.write("\n")
 

@@ -22,11 +22,10 @@ from quadloom.stores.backends import open_cluster
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.memory_bus import MemoryBus
 from quadloom.stores.postgres.bus import PostgresBus
-from quadloom.stores.postgres.catalog import PostgresCatalog
+from quadloom.stores.postgres.catalog import PostgresCatalog, PostgresOutbox
 from quadloom.stores.postgres.cluster import PostgresHeartbeat
 from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.postgres.frontier import PostgresFrontier
-from quadloom.stores.postgres.outbox import PostgresOutbox
 from quadloom.stores.postgres.shard_leases import ShardLeases
 from quadloom.stores.postgres.shards import PostgresShards
 from quadloom.stores.postgres.text import PostgresText
@@ -44,10 +43,9 @@ from quadloom.stores.quads.sharded import ShardedQuads
 from quadloom.stores.quads.sparql import SparqlQuads
 from quadloom.stores.quads.sparql_client import SparqlClient
 from quadloom.stores.shards import SHARDS
-from quadloom.stores.sqlite.catalog import SqliteCatalog
+from quadloom.stores.sqlite.catalog import SqliteCatalog, SqliteOutbox
 from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.frontier import SqliteFrontier
-from quadloom.stores.sqlite.outbox import SqliteOutbox
 from quadloom.stores.sqlite.schema import SCHEMA
 from quadloom.stores.tantivy.index import TantivyText
 from quadloom.stores.tantivy.sharded import ShardedText

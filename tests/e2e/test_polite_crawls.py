@@ -126,7 +126,7 @@ def _is_blocked(warehouse: Path, host: str) -> bool:
     if not (warehouse / DATABASE).exists():
         return False
     with Warehouse.read(warehouse) as reading:
-        row = reading.stores.frontier.host(host)
+        row = reading.stores.frontier.hosts.get(host)
     return row is not None and row.blocked_until > 0.0
 
 

@@ -163,7 +163,7 @@ def _histories(catalog: Catalog, before: float) -> Iterator[_History]:
         after = pages[-1].fingerprint
         for page in pages:
             history = _History(page, [], [])
-            for visit in catalog.history(page.fingerprint):
+            for visit in catalog.visits.of(page.fingerprint):
                 (history.expired if _is_expired(visit, page, before) else history.current).append(visit)
             yield history
 
@@ -199,10 +199,10 @@ def _forget(catalog: Catalog, before: float) -> None:
     for history in _histories(catalog, before):
         batch += [VisitKey(visit.fingerprint, visit.fetched_at) for visit in history.expired]
         if len(batch) >= _VISITS:
-            catalog.forget(batch)
+            catalog.visits.forget(batch)
             batch = []
     if batch:
-        catalog.forget(batch)
+        catalog.visits.forget(batch)
 
 
 def _live_records(stores: Stores, before: float, files: Iterable[str]) -> dict[str, _LiveRecords]:

@@ -250,7 +250,7 @@ def _page_drifts(stores: Stores, links: StoredLinks | None, item: ReprocessedPag
 
 
 def _archive_drifts(stores: Stores, row: PageRow, page: Page | None) -> Iterator[Drift]:
-    older = {visit.archive for visit in stores.catalog.history(row.fingerprint)} - {None, row.archive}
+    older = {visit.archive for visit in stores.catalog.visits.of(row.fingerprint)} - {None, row.archive}
     unread = [row.archive] if page is None else []
     for ref in (*unread, *sorted((ref for ref in older if ref is not None), key=lambda ref: (ref.file, ref.offset))):
         try:

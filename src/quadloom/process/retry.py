@@ -10,6 +10,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import count, takewhile
 from typing import TypeVar
 
@@ -55,18 +56,18 @@ def retry(
 ) -> T:
     """Run `action`, and again after each of the pauses while it raises `failure`. A pause is taken from `pauses` after
     the failure that it follows."""
-    rest = iter(pauses)
+    rest: Iterator[float] | None = None
     while True:
         try:
             return action()
         except failure:
+            rest = iter(pauses) if rest is None else rest
             pause = next(rest, None)
             if pause is None:
                 raise
         sleep(pause)
 
 
-def retry_when_unavailable(transaction: Callable[[], T]) -> T:
-    """Run `transaction`, and up to five times again after `StoreUnavailable`. It must be safe to repeat: either a
-    failed run wrote nothing, or writing it twice is harmless."""
-    return retry(transaction, _TRANSACTION_PAUSES, StoreUnavailable)
+# Run a transaction, and up to five times again after `StoreUnavailable`. It must be safe to repeat: either a failed run
+# wrote nothing, or writing it twice is harmless.
+retry_when_unavailable = partial(retry, pauses=_TRANSACTION_PAUSES, failure=StoreUnavailable)

@@ -67,12 +67,12 @@ def contents(warehouse: Warehouse) -> Contents:
     for row in warehouse.stores.catalog.scan():
         assert row.archive is not None
         bodies = []
-        for visit in warehouse.stores.catalog.history(row.fingerprint):
+        for visit in warehouse.stores.catalog.visits.of(row.fingerprint):
             assert visit.archive is not None
             page = warehouse.stores.archive.get(visit.archive)
             assert isinstance(page, Page)
             bodies.append((visit.fetched_at, page.body))
-        assert warehouse.stores.catalog.history(row.fingerprint)[0].archive == row.archive
+        assert warehouse.stores.catalog.visits.of(row.fingerprint)[0].archive == row.archive
         found[row.href] = bodies
     return found
 

@@ -69,7 +69,7 @@ def test_the_catalog_says_nothing_of_indexes_that_are_not_in_place(
         catalog = warehouse.stores.catalog
         rows = list(all_pages(warehouse.stores))
         catalog.mark_indexed([IndexedPage(row.fingerprint, b"", b"") for row in rows])  # settled, and not indexed yet
-        names = {name: catalog.get(name) for name in catalog.names("")}
+        names = {name: catalog.values.get(name) for name in catalog.values.names("")}
 
         def stopped(*_: object) -> bool:
             raise Stopped
@@ -78,7 +78,7 @@ def test_the_catalog_says_nothing_of_indexes_that_are_not_in_place(
         with pytest.raises(Stopped):
             warehouse.maintenance.rebuild()
         assert {row.fingerprint for row in catalog.unindexed(100)} == {row.fingerprint for row in rows}
-        assert {name: catalog.get(name) for name in catalog.names("")} == names
+        assert {name: catalog.values.get(name) for name in catalog.values.names("")} == names
         monkeypatch.undo()
         warehouse.maintenance.rebuild()
         assert warehouse.stores.catalog.unindexed(100) == []

@@ -68,7 +68,7 @@ def sites(*, sort: Literal["pages", "queued", "failed", "next"] = "pages", limit
     """
     s = session()
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
-        rows = warehouse.stores.frontier.hosts(limit=100_000)
+        rows = warehouse.stores.frontier.hosts.rows(limit=100_000)
         traps: dict[str, list[TrapCount]] = {}
         for trapped in read_traps(warehouse.stores.catalog):
             traps.setdefault(trapped.host, []).append(trapped)

@@ -247,7 +247,7 @@ class Ingest:
         self._backlog.spool.strategies = tuple(settings.crawl.strategies)
         self._pool.change_strategies(settings)
         self._backlog.look_again()
-        return self._stores.catalog.owe(Owed.EXTRACT) if stored else 0
+        return self._stores.catalog.backlog.add(Owed.EXTRACT) if stored else 0
 
     def load(self) -> IngestLoad:
         """What its processes and stores are doing now."""

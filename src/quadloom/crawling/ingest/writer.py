@@ -285,8 +285,8 @@ class BatchWriter:
     def _write_robots(self, updates: Sequence[RobotsUpdate], now: float) -> None:
         frontier = self._stores.frontier
         for item in updates:
-            row = frontier.host(item.host) or HostRow(host=item.host, site=site_of(item.host))
-            frontier.put_host(
+            row = frontier.hosts.get(item.host) or HostRow(host=item.host, site=site_of(item.host))
+            frontier.hosts.put(
                 msgspec.structs.replace(
                     row, robots=item.robots, robots_expires=item.expires, crawl_delay=item.crawl_delay
                 )

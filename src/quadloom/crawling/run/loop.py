@@ -338,7 +338,7 @@ class Crawl:
         assert self._fetch is not None
         robots, strikes = {}, {}
         for host in {visit.host for visit in visits} - self._hosts_sent:
-            row = self._frontier.host(host)
+            row = self._frontier.hosts.get(host)
             if row is not None and row.robots:
                 robots[host] = row.robots
             if row is not None and row.failures:

@@ -232,8 +232,8 @@ class HostRecords(Protocol):
 
     def host_row(self, name: str) -> HostRow | None: ...
 
-    def host_rows(self, limit: int, offset: int, shards: Sequence[int] | None = None) -> list[HostRow]:
-        """By name; of these shards, if several workers share the tables."""
+    def host_rows(self, limit: int, offset: int, *, own: bool = False) -> list[HostRow]:
+        """By name. `own`: only hosts whose URLs this process may lease."""
         ...
 
     def host_counts(self, now: float) -> tuple[int, int]:
@@ -278,10 +278,18 @@ class UrlRecords(Protocol):
 
     def past(self, row: UrlRow) -> UrlPast: ...
 
+    def note_leased(self, pairs: Sequence[tuple[int, int]]) -> None:
+        """Store (host id, fingerprint) of all visits in progress, for the attempt count after a crash."""
+        ...
+
+    def count_attempts(self, pairs: Iterable[tuple[int, int]]) -> None:
+        """Count one attempt more for those (host id, fingerprint) that are queued."""
+        ...
+
 
 class UrlQueue(Protocol):
     """What is visited next: `queue` in the order in which a lease reads it, and `later` by due time. In addition the
-    number of URLs by state, and the visits in progress.
+    number of URLs by state.
 
     Guarantees: every statement joins an enclosing transaction; a move writes the queues, the hosts' `queued` and the
     counts together, so that they agree after every commit. `order` is fixed while the queue is open. `first_due`
@@ -349,14 +357,6 @@ class UrlQueue(Protocol):
 
     def unpark(self, host_id: int) -> int:
         """Queue them again. Returns the change of the queue's length."""
-        ...
-
-    def note_leased(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """Store (host id, fingerprint) of all visits in progress, for the attempt count after a crash."""
-        ...
-
-    def count_attempts(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """Count one attempt more for those (host id, fingerprint) that are queued."""
         ...
 
 

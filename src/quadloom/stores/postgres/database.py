@@ -19,8 +19,9 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
@@ -28,8 +29,9 @@ from weakref import WeakSet
 
 from quadloom.errors import DiskFull, SettingsError, StoreError, StoreUnavailable
 from quadloom.process.retry import doubling, retry, within
-from quadloom.stores.postgres.arrays import register
+from quadloom.stores.postgres.arrays import column, columns, register
 from quadloom.stores.postgres.schema import MIGRATIONS
+from quadloom.stores.sql.statements import EVERYTHING, BulkStatement, Dialect, Row, SqlCondition
 from quadloom.stores.sql.transactions import Transactions
 
 if TYPE_CHECKING:
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
-Row = tuple[Any, ...]  # what a statement gives; each caller knows the columns it asked for
 PATIENCE = 60.0  # seconds after which a store gives up on a server that cannot be reached
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 STATEMENT_SECONDS = 120.0  # after which the server ends a statement
@@ -62,7 +63,11 @@ _PLANNING = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mer
 
 
 class PostgresDatabase(Transactions):
-    """Raises only `StoreError` and its kinds. One thread at a time; others wait."""
+    """A `SqlDatabase`. Raises only `StoreError` and its kinds. One thread at a time; others wait."""
+
+    dialect = Dialect(
+        nested_join="JOIN", for_update=" FOR UPDATE", by_name='h.name COLLATE "C"', least="least", greatest="greatest"
+    )
 
     def __init__(
         self, url: str, *, writable: bool, patience: float = PATIENCE, statement_seconds: float = STATEMENT_SECONDS
@@ -130,12 +135,30 @@ class PostgresDatabase(Transactions):
 
     def execute(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
         """Run a statement and return its rows."""
-        return self._retried(lambda: self._connection.execute(statement, values).fetchall())
+        return self._retried(lambda: self._connection.execute(_native(statement), values).fetchall())
 
     def write(self, statement: str, values: Sequence[object] = ()) -> None:
         """Run a statement without rows. In a transaction it is only sent: an error is raised by the next `execute`, or
         by the commit, so that a batch does not wait for one response after the other."""
-        self._retried(lambda: self._connection.execute(statement, values))
+        self._retried(lambda: self._connection.execute(_native(statement), values))
+
+    def write_many(
+        self, statement: BulkStatement, rows: Iterable[Sequence[object]], narrowed: SqlCondition = EVERYTHING
+    ) -> None:
+        """Sent with one array for each column."""
+        sent = rows if isinstance(rows, list) else list(rows)
+        if sent:
+            self.write(statement.postgres + narrowed.sql, (*columns(statement.kinds, sent), *narrowed.values))
+
+    def change(self, statement: str, values: Sequence[object] = ()) -> int:
+        counted = f"WITH changed AS ({statement} RETURNING 1) SELECT count(*) FROM changed"
+        return int(self.execute(counted, values)[0][0])
+
+    def among(self, statement: str, keys: Sequence[int] | Sequence[str]) -> list[Row]:
+        if not keys:
+            return []
+        kind, type = ("s", "text") if isinstance(keys[0], str) else ("q", "bigint")
+        return self.execute(statement.format(keys=f"= ANY(?::{type}[])"), (column(kind, keys),))
 
     def _retried(self, action: Callable[[], T]) -> T:
         psycopg = _driver()
@@ -342,6 +365,12 @@ class _Watch:
 
 
 _watch = _Watch()
+
+
+@lru_cache(maxsize=1024)
+def _native(statement: str) -> str:
+    """With the driver's sign for a value."""
+    return statement.replace("?", "%s")
 
 
 def _network(url: str) -> dict[str, Any]:

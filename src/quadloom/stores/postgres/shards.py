@@ -14,19 +14,21 @@ import msgspec
 from quadloom.errors import StoreError, WarehouseLocked
 from quadloom.model.link import Discovery
 from quadloom.model.wire import decode, encode
+from quadloom.stores.frontier.frontier import TableFrontier
 from quadloom.stores.frontier.host_table import HostState
-from quadloom.stores.frontier.leasing import INFINITY, LeaseManager
+from quadloom.stores.frontier.leasing import UrlLeases
+from quadloom.stores.frontier.loaded_hosts import INFINITY
 from quadloom.stores.frontier.recent_urls import RecentFingerprints
 from quadloom.stores.postgres.arrays import columns
 from quadloom.stores.postgres.catalog import PostgresCatalog
 from quadloom.stores.postgres.cluster import PostgresHeartbeat
 from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.postgres.frontier_queue import PostgresQueue
-from quadloom.stores.postgres.frontier_tables import PostgresHosts, host_number
+from quadloom.stores.postgres.frontier_tables import PostgresHosts, PostgresUrls, host_number
 from quadloom.stores.postgres.shard_leases import ShardLeases
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.cluster import ShardLoad, ShardQueue
-from quadloom.stores.protocols.frontier import Frontier, ScheduledPage
+from quadloom.stores.protocols.frontier import ScheduledPage
 from quadloom.stores.shards import SHARDS, shard_of
 
 PULLED = 200  # batches from other shards taken in one transaction
@@ -38,10 +40,11 @@ class OpenFrontier(NamedTuple):
     """The frontier whose hosts belong to the shards. `frontier` takes the links that others sent; the rest is what
     changes when a shard comes or goes."""
 
-    frontier: Frontier
+    frontier: TableFrontier
     hosts: PostgresHosts
+    urls: PostgresUrls
     queue: PostgresQueue
-    leasing: LeaseManager
+    leasing: UrlLeases
     recent: RecentFingerprints
 
 
@@ -58,7 +61,7 @@ class PostgresShards:
         self._suspected: dict[int, tuple[float, int]] = {}  # shard → time of the takeover, number of the last host then
 
     def attach(self, opened: OpenFrontier) -> None:
-        opened.leasing.suspected_at = self._suspected_at
+        opened.leasing.hosts.suspected_at = self._suspected_at
         self._attached = opened
 
     @property
@@ -90,7 +93,7 @@ class PostgresShards:
     def queues(self) -> dict[int, ShardQueue]:
         found: dict[int, ShardQueue] = {}
         most: dict[int, float] = {}
-        for host in self._open.leasing.hosts.loaded.values():
+        for host in self._open.leasing.hosts.table.loaded.values():
             if host.queued <= 0:
                 continue
             shard = shard_of(host.name)
@@ -142,22 +145,22 @@ class PostgresShards:
         return PostgresHeartbeat(self._url, self.leases)
 
     def take(self, limit: int, now: float, wanted: Collection[int] | None = None) -> list[int]:
-        frontier, hosts, queue, leasing, recent = self._open
+        frontier, hosts, urls, queue, leasing, recent = self._open
         self.leases.end_frozen(self._database)
         with self._database.transaction():
             claims = self.leases.claim(self._database, limit, wanted)
             if claims:
                 frontier.clamp_clocks(now)
             last = hosts.last_host_number()
-            queue.count_leased_attempts(claims)
+            urls.count_leased_attempts(claims)
         self.leases.took(claims)
         is_wrong = bool(self.leases.clock_error)  # then the clocks of hosts that others wrote mean nothing here
         self._suspected.update((claim.shard, (now, last)) for claim in claims if is_wrong or not claim.clean)
         if claims:
             recent.clear()  # it also holds what was sent to these shards and has not arrived
             queue.read_first_due()
-            leasing.hosts_added()
-            leasing.unpark_within_budget()
+            leasing.hosts.hosts_added()
+            leasing.hosts.unpark_within_budget()
         return [claim.shard for claim in claims]
 
     def take_all(self, now: float) -> None:
@@ -179,13 +182,14 @@ class PostgresShards:
         self._open.leasing.retire(_in(self.leases.draining))
 
     def give_back(self, unfinished: frozenset[int] = frozenset()) -> list[int]:
-        _, hosts, _, leasing, _ = self._open
+        hosts, leasing = self._open.hosts, self._open.leasing
         busy = {shard_of(lease.host.name) for lease in leasing.leases.values()}
-        busy.update(shard_of(host.name) for host in leasing.hosts.loaded.values() if host.active)  # `reserve`d turns
+        loaded = leasing.hosts.table.loaded
+        busy.update(shard_of(host.name) for host in loaded.values() if host.active)  # also by turns that were reserved
         ready = sorted(self.leases.draining - busy - unfinished)
         if ready:
             with self._database.transaction():
-                hosts.write_hosts(filter(_in(ready), leasing.hosts.loaded.values()))
+                hosts.write_hosts(filter(_in(ready), loaded.values()))
                 self.leases.release(self._database, ready)
             self.lose(ready)
         return ready

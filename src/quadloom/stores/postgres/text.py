@@ -30,9 +30,9 @@ from quadloom.stores.postgres.text_search import (
     PostgresHit,
     PostgresSearch,
     PostgresVocabulary,
-    SqlCondition,
 )
 from quadloom.stores.protocols.text import Highlights, Hit, SearchAnswer, SearchRequest
+from quadloom.stores.sql.statements import SqlCondition
 from quadloom.stores.text_queries import text_query
 from quadloom.stores.text_queries.query_plan import plan_search
 from quadloom.stores.text_queries.snippets import highlights_of, snippet

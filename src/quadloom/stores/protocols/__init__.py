@@ -3,7 +3,7 @@
 =============  ==================================  ==========================================================
 file           Protocol                            backends
 =============  ==================================  ==========================================================
-state          `State`, `WholeCatalog`             SQLite (embedded), PostgreSQL (many machines)
+state          `State`                             SQLite (embedded), PostgreSQL (many machines)
 cluster        `Shards`, `Cluster`                 PostgreSQL
 frontier       `Frontier`                          as `state`; `stores.frontier` holds the rules they share
 catalog        `Catalog`                           as `state`

@@ -16,18 +16,6 @@ from quadloom.stores.protocols.outbox import Outbox
 T = TypeVar("T")
 
 
-class WholeCatalog(Catalog, Protocol):
-    """A catalog that also answers questions about all pages at once, which only a ranking asks."""
-
-    def of_kinds(self, kinds: list[str]) -> list[int]:
-        """Fingerprints of all pages of these kinds."""
-        ...
-
-    def hosts(self) -> list[str]:
-        """Hosts of all pages."""
-        ...
-
-
 class State(Protocol):
     """Opened by `quadloom.stores.backends.open_state`. What is done inside `catalog.transaction()` on catalog, outbox
     and frontier is one commit."""
@@ -48,7 +36,7 @@ class State(Protocol):
 
     @property
     def owner(self) -> str:
-        """The name under which this process leases pages (`Catalog.lease_pages`)."""
+        """The name under which this process leases pages (`PhaseBacklog.lease`)."""
         ...
 
     def is_working(self, owner: str) -> bool:
@@ -66,7 +54,7 @@ class State(Protocol):
         one round trip on a server; any thread that may use the catalog may ask."""
         ...
 
-    def with_read_connection(self, question: Callable[[WholeCatalog], T]) -> T:
+    def with_read_connection(self, question: Callable[[Catalog], T]) -> T:
         """Ask the catalog from another thread, over a read-only connection that lives for this question."""
         ...
 

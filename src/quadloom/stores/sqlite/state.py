@@ -16,11 +16,10 @@ from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.cluster import Shards, WorkerRow
 from quadloom.stores.protocols.frontier import Frontier, ScopeRules
 from quadloom.stores.protocols.outbox import Outbox
-from quadloom.stores.protocols.state import T, WholeCatalog
-from quadloom.stores.sqlite.catalog import SqliteCatalog
+from quadloom.stores.protocols.state import T
+from quadloom.stores.sqlite.catalog import SqliteCatalog, SqliteOutbox
 from quadloom.stores.sqlite.database import SqliteDatabase, bring_up_to_date
 from quadloom.stores.sqlite.frontier import SqliteFrontier, SqliteGuestFrontier
-from quadloom.stores.sqlite.outbox import SqliteOutbox
 
 
 class EmbeddedState:
@@ -53,7 +52,7 @@ class EmbeddedState:
     def changed_mark(self) -> bytes:
         return self._database.changed_mark()
 
-    def with_read_connection(self, question: Callable[[WholeCatalog], T]) -> T:
+    def with_read_connection(self, question: Callable[[Catalog], T]) -> T:
         with contextlib.closing(SqliteDatabase.read_only(self._file)) as database:
             return question(SqliteCatalog(database))
 

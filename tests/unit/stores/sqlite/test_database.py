@@ -117,12 +117,12 @@ def test_readers_see_commits_beside_the_owner(tmp_path: Path) -> None:
     beside = SqliteCatalog(reader)
     frontier = SqliteFrontier(reader, FrontierPolicy(), now=0.0)
     with owner.transaction():
-        catalog.put("name", b"1")
-        assert beside.get("name") is None
-    assert beside.get("name") == b"1"
+        catalog.values.put("name", b"1")
+        assert beside.values.get("name") is None
+    assert beside.values.get("name") == b"1"
     assert frontier.stats(0.0).total == 0
     with pytest.raises(StoreError):
-        beside.put("name", b"2")
+        beside.values.put("name", b"2")
     reader.close()
     owner.close()
 
@@ -131,13 +131,13 @@ def test_swallowed_inner_failures_still_undo_the_outer_transaction(tmp_path: Pat
     database = SqliteDatabase.open(tmp_path / "quadloom.db", SCHEMA)
     catalog = SqliteCatalog(database)
     with database.transaction():
-        catalog.put("name", b"1")
+        catalog.values.put("name", b"1")
         try:
             with database.transaction():
                 raise ValueError("inner")
         except ValueError:
             pass
-    assert catalog.get("name") is None
+    assert catalog.values.get("name") is None
     database.close()
 
 
@@ -167,7 +167,7 @@ def test_a_full_disk_undoes_the_transaction_and_nothing_else(tmp_path: Path) -> 
             for number in range(10_000):
                 with database.transaction():
                     for part in range(5):
-                        catalog.put(f"{number:05d}/{part}", bytes(5_000))
+                        catalog.values.put(f"{number:05d}/{part}", bytes(5_000))
                 print(number, flush=True)
         except StoreError as error:
             print(type(error).__name__)
@@ -185,7 +185,7 @@ def test_a_full_disk_undoes_the_transaction_and_nothing_else(tmp_path: Path) -> 
     assert len(acknowledged) > 10
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
     database = SqliteDatabase.open(path, SCHEMA)
-    names = SqliteCatalog(database).names("")
+    names = SqliteCatalog(database).values.names("")
     assert names == [f"{int(number):05d}/{part}" for number in acknowledged for part in range(5)]
     assert database.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
     database.close()

@@ -85,12 +85,12 @@ class Backlog:
 
     def _take(self, phase: Owed, limit: int, now: float) -> list[PageRow]:
         if self._returned:
-            self._catalog.end_leases(self._owner, self._returned)
+            self._catalog.backlog.release(self._owner, self._returned)
             self._returned.clear()
         if now >= self._owners_at:
             self._end_orphans()
             self._owners_at = now + _OWNERS_SECONDS
-        rows = self._catalog.lease_pages(phase, limit, self._owner)
+        rows = self._catalog.backlog.lease(phase, limit, self._owner)
         self._leased.update((row.fingerprint, row.owed) for row in rows)
         if rows:
             self._look_at[phase] = 0.0
@@ -99,11 +99,11 @@ class Backlog:
         return rows
 
     def _end_orphans(self) -> None:
-        for owner in self._catalog.lease_owners():
+        for owner in self._catalog.backlog.owners():
             if owner != self._owner and not self._stores.state.is_working(owner):
-                self._catalog.end_leases(owner)
+                self._catalog.backlog.release(owner)
             elif owner == self._owner and not self._leased:
-                self._catalog.end_leases(owner)  # of an earlier process with the same number
+                self._catalog.backlog.release(owner)  # of an earlier process with the same number
 
     def leased(self, phase: Owed) -> int:
         """How many pages of a phase this process has in hand."""
@@ -121,7 +121,7 @@ class Backlog:
         """Part of the transaction that writes the links of `extracted` and the marks of `indexed`."""
         if extracted:
             keys = [VisitKey(page.row.fingerprint, page.row.fetched_at) for page in extracted]
-            self._catalog.pay(Owed.EXTRACT, keys)
+            self._catalog.backlog.remove(Owed.EXTRACT, keys)
         if self._leased:
             self.end_leases([*(page.row.fingerprint for page in extracted), *indexed])
 
@@ -129,7 +129,7 @@ class Backlog:
         """Part of a transaction; `committed` follows."""
         own = [key for key in fingerprints if key in self._leased]
         if own:
-            self._catalog.end_leases(self._owner, own)
+            self._catalog.backlog.release(self._owner, own)
 
     def committed(self, extracted: Sequence[ExtractedPage], indexed: Sequence[int]) -> None:
         """What `write` wrote is durable."""
@@ -147,10 +147,10 @@ class Backlog:
     def close(self) -> None:
         """Give back what is leased. Once nothing is owed, no result is needed any more."""
         if self._leased or self._returned:
-            self._catalog.end_leases(self._owner)
+            self._catalog.backlog.release(self._owner)
             self._leased.clear()
             self._returned.clear()
-        if self._alone and self._was_open and self._folder.is_dir() and not self._catalog.owing():
+        if self._alone and self._was_open and self._folder.is_dir() and not self._catalog.backlog.counts():
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def _forget(self, fingerprints: Sequence[int]) -> None:

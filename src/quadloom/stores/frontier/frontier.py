@@ -56,18 +56,7 @@ from quadloom.stores.frontier.leasing import UrlLeases
 from quadloom.stores.frontier.loaded_hosts import INFINITY, LoadedHosts
 from quadloom.stores.frontier.policy import FrontierPolicy, UrlState
 from quadloom.stores.frontier.recent_urls import RecentFingerprints
-from quadloom.stores.frontier.tables import (
-    FrontierDatabase,
-    HeldRefreshes,
-    HostRecords,
-    SettledRow,
-    UrlBatch,
-    UrlQueue,
-    UrlRecords,
-    UrlRow,
-    after_settlement,
-    state_in,
-)
+from quadloom.stores.frontier.rows import HeldRefreshes, SettledRow, UrlBatch, UrlRow, after_settlement, state_in
 from quadloom.stores.protocols.frontier import (
     AddReport,
     Explanation,
@@ -78,6 +67,10 @@ from quadloom.stores.protocols.frontier import (
     ScopeRules,
     ScoreUrls,
 )
+from quadloom.stores.sql.hosts import SqlHosts
+from quadloom.stores.sql.queue import SqlQueue
+from quadloom.stores.sql.statements import SqlDatabase
+from quadloom.stores.sql.urls import SqlUrls
 
 _ADDED = 5000  # links written at once: rows of all would take as much memory as the links
 _PROMOTE = 2000  # due URLs queued in one transaction
@@ -90,10 +83,10 @@ class TableFrontier:
 
     def __init__(
         self,
-        database: FrontierDatabase,
-        hosts: HostRecords,
-        urls: UrlRecords,
-        queue: UrlQueue,
+        database: SqlDatabase,
+        hosts: SqlHosts,
+        urls: SqlUrls,
+        queue: SqlQueue,
         policy: FrontierPolicy,
         *,
         now: float,
@@ -141,7 +134,7 @@ class TableFrontier:
         improved = [(ids[fresh[key].host], key) for key, rank in known.items() if rank.is_worse_than(fresh[key])]
         stored = self._url_records.urls(improved)
         spent = {name for name, id in ids.items() if self.loaded.exhausted(id)}
-        batch = UrlBatch(self._queue)
+        batch = UrlBatch(self._queue.order)
         inserted: list[tuple[UrlRow, Discovery]] = []
         for key, found in fresh.items():
             if key in stored:
@@ -158,7 +151,7 @@ class TableFrontier:
                 batch.enter(row)
             self._recent.learn(row.fingerprint, found.priority, found.depth)
         self._url_records.insert(inserted)
-        batch.write()
+        self._queue.write_moves(batch)
         self.loaded.queue_changed(batch, inserted)
         return len(inserted)
 
@@ -173,7 +166,7 @@ class TableFrontier:
         with self._database.transaction():
             ids = self.loaded.ids({found.host for found in wanted.values()})
             stored = self._url_records.urls([(ids[found.host], key) for key, found in wanted.items()])
-            batch = UrlBatch(self._queue)
+            batch = UrlBatch(self._queue.order)
             inserted: list[tuple[UrlRow, Discovery]] = []
             for key, found in wanted.items():
                 row = stored.get(key)
@@ -184,7 +177,7 @@ class TableFrontier:
                 batch.enter(row)
                 inserted.append((row, found))
             self._url_records.insert(inserted)
-            batch.write()
+            self._queue.write_moves(batch)
             self.loaded.queue_changed(batch, inserted)
             for id in batch.queued:
                 self.loaded.refill(self.loaded.host(id))  # so that the host's best URL is the request
@@ -212,11 +205,11 @@ class TableFrontier:
     def _promote(self, rows: Sequence[UrlRow], *, refresh_first: bool) -> None:
         """Queue what has become due. The only write that a lease may cause, and only if something is due."""
         with self._database.transaction():
-            batch = UrlBatch(self._queue)
+            batch = UrlBatch(self._queue.order)
             for row in rows:
                 batch.move(row, row.due_now(refresh_first))
             self._url_records.update([row.due_now(refresh_first) for row in rows])
-            batch.write()
+            self._queue.write_moves(batch)
             self._queue.read_first_due()
         for id in batch.queued:
             self.loaded.empty_buffer(id)
@@ -246,7 +239,7 @@ class TableFrontier:
         """Settle visits of distinct URLs."""
         ids = self.loaded.ids({settlement.visit.host for settlement in settlements})
         stored = self._url_records.urls([(ids[s.visit.host], s.visit.fingerprint) for s in settlements])
-        batch = UrlBatch(self._queue)
+        batch = UrlBatch(self._queue.order)
         settled: list[SettledRow] = []
         unknown: list[tuple[UrlRow, Discovery]] = []
         hosts: dict[int, HostState] = {}
@@ -276,7 +269,7 @@ class TableFrontier:
             found += settlement.discoveries
         self._url_records.insert(unknown)
         self._url_records.update_settled(settled)
-        batch.write()
+        self._queue.write_moves(batch)
         self.loaded.queue_changed(batch)
         for start in range(0, len(found), _ADDED):
             self._add(found[start : start + _ADDED])
@@ -310,13 +303,13 @@ class TableFrontier:
         moved = 0
         with self._database.transaction():
             for chunk in self._url_records.scan_scoped():
-                batch = UrlBatch(self._queue)
+                batch = UrlBatch(self._queue.order)
                 for row, href, host in chunk:
                     after = state_in(scope, row, href, host)
                     if after != row.state and row.fingerprint not in self.loaded.leases:
                         self._move(batch, row, row._replace(state=after))
                         moved += 1
-                batch.write()
+                self._queue.write_moves(batch)
                 self.loaded.queue_changed(batch)
         return moved
 
@@ -325,7 +318,7 @@ class TableFrontier:
         with self._database.transaction():
             ids = self._host_records.host_ids(list({page.host for page in wanted.values()}), create=False)
             pairs = [(ids[page.host], key) for key, page in wanted.items() if page.host in ids]
-            batch = UrlBatch(self._queue)
+            batch = UrlBatch(self._queue.order)
             for key, row in self._url_records.urls(pairs).items():
                 if row.state in (UrlState.WAITING, UrlState.DONE, UrlState.DEAD):
                     due = min(wanted[key].due, now + self.policy.longest_wait)
@@ -333,7 +326,7 @@ class TableFrontier:
                     self._move(batch, row, after)
                     if after.due <= now:
                         self._held.free(after)
-            batch.write()
+            self._queue.write_moves(batch)
             self._queue.read_first_due()
 
     def soonest(self, limit: int) -> list[ScheduledPage]:
@@ -355,12 +348,12 @@ class TableFrontier:
         ]
         if moved:
             with self._database.transaction():
-                batch = UrlBatch(self._queue)
+                batch = UrlBatch(self._queue.order)
                 for before, now in moved:
                     batch.move(before, now)
                     self.loaded.moved(now)
                 self._url_records.update_scores([now for _, now in moved])
-                batch.write()
+                self._queue.write_moves(batch)
         return rows[-1].host_id, rows[-1].fingerprint
 
     def _move(self, batch: UrlBatch, before: UrlRow, after: UrlRow) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from quadloom.stores.frontier.leasing import UrlLeases
-from quadloom.stores.frontier.tables import FrontierDatabase, HostRecords
 from quadloom.stores.protocols.frontier import HostRow
+from quadloom.stores.sql.hosts import SqlHosts
+from quadloom.stores.sql.statements import SqlDatabase
 
 
 class TableFrontierHosts:
     """See `quadloom.stores.protocols.frontier.FrontierHosts`."""
 
-    def __init__(self, database: FrontierDatabase, records: HostRecords, leases: UrlLeases) -> None:
+    def __init__(self, database: SqlDatabase, records: SqlHosts, leases: UrlLeases) -> None:
         self._database = database
         self._records = records
         self._leases = leases

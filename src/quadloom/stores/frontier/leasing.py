@@ -15,8 +15,11 @@ from quadloom.stores.frontier.class_turns import ClassTurns, has_open_class
 from quadloom.stores.frontier.guided import GuidedReads
 from quadloom.stores.frontier.host_table import KNOWN, PRIORITY, HostState, QueuedUrl
 from quadloom.stores.frontier.loaded_hosts import Lease, LoadedHosts
-from quadloom.stores.frontier.tables import FrontierDatabase, HostRecords, UrlQueue, UrlRecords
 from quadloom.stores.protocols.frontier import Quota
+from quadloom.stores.sql.hosts import SqlHosts
+from quadloom.stores.sql.queue import SqlQueue
+from quadloom.stores.sql.statements import SqlDatabase
+from quadloom.stores.sql.urls import SqlUrls
 
 _ENDED = 1000  # deadlines of leases that have ended, before they are dropped
 
@@ -26,11 +29,11 @@ class UrlLeases:
 
     def __init__(
         self,
-        database: FrontierDatabase,
+        database: SqlDatabase,
         hosts: LoadedHosts,
-        records: HostRecords,
-        urls: UrlRecords,
-        queue: UrlQueue,
+        records: SqlHosts,
+        urls: SqlUrls,
+        queue: SqlQueue,
     ) -> None:
         self.hosts = hosts
         self.leases = hosts.leases

@@ -12,8 +12,11 @@ from quadloom.model.link import Discovery
 from quadloom.model.visit import Visit
 from quadloom.stores.frontier.host_table import FINGERPRINT, PRIORITY, HostState, HostTable, QueuedUrl, RefreshHosts
 from quadloom.stores.frontier.policy import FrontierPolicy, UrlState, rank
-from quadloom.stores.frontier.tables import FrontierDatabase, HostRecords, UrlBatch, UrlQueue, UrlRow, queued_url_of
+from quadloom.stores.frontier.rows import UrlBatch, UrlRow, queued_url_of
 from quadloom.stores.protocols.frontier import VisitClass
+from quadloom.stores.sql.hosts import SqlHosts
+from quadloom.stores.sql.queue import SqlQueue
+from quadloom.stores.sql.statements import SqlDatabase
 
 INFINITY = float("inf")
 _FRONT = 64  # URLs of one host in memory at most
@@ -42,9 +45,9 @@ class LoadedHosts:
 
     def __init__(
         self,
-        database: FrontierDatabase,
-        records: HostRecords,
-        queue: UrlQueue,
+        database: SqlDatabase,
+        records: SqlHosts,
+        queue: SqlQueue,
         policy: FrontierPolicy,
         *,
         now: float,

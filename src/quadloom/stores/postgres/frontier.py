@@ -34,7 +34,7 @@ from quadloom.stores.postgres.frontier_tables import (
 from quadloom.stores.postgres.shards import LinkOutbox, OpenFrontier, PostgresShards
 from quadloom.stores.protocols.frontier import HostRow, Quota, ScheduledPage, ScopeRules
 from quadloom.stores.shards import SHARDS, shard_of
-from quadloom.stores.sql.frontier_tables import SqlFrontierValues
+from quadloom.stores.sql.queue import SqlFrontierValues
 
 SLOTS = 64  # of counters; two workers that share a slot wait for each other
 _ELSEWHERE_FOR = 1.0  # seconds for which an answer about other workers' shards is cached

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from quadloom.stores.frontier.host_table import QueuedUrl
 from quadloom.stores.frontier.policy import GUIDED, Order
-from quadloom.stores.frontier.tables import URL_COLUMNS, UrlBatch, UrlRow, qualified
+from quadloom.stores.frontier.rows import URL_COLUMNS, UrlBatch, UrlRow, qualified
 from quadloom.stores.postgres.arrays import columns
 from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.postgres.frontier_tables import FrontierCounters, urls_of
 from quadloom.stores.postgres.shard_leases import ShardLeases
 from quadloom.stores.protocols.frontier import ScheduledPage
 from quadloom.stores.shards import SHARDS
-from quadloom.stores.sql.frontier_tables import IN_ORDER, ITS_URL, QUEUED_URL, SqlQueue
+from quadloom.stores.sql.queue import IN_ORDER, ITS_URL, QUEUED_URL, SqlQueue
 from quadloom.stores.sql.statements import SqlCondition
 
 _INDEXING = 7_310_422  # an advisory lock of its own
@@ -21,7 +21,7 @@ _WAITING = "unnest(?::float8[], ?::bigint[], ?::bigint[]) AS w(due, h, f) JOIN h
 
 
 class PostgresQueue(SqlQueue):
-    """See `quadloom.stores.frontier.tables.UrlQueue`."""
+    """See `quadloom.stores.sql.queue.SqlQueue`."""
 
     prefetch = 16
     guided = f"q.{GUIDED}"

@@ -14,14 +14,15 @@ from collections.abc import Collection, Mapping, Sequence
 from quadloom.model.url import site_of
 from quadloom.stores.frontier.host_table import HostState
 from quadloom.stores.frontier.policy import UrlState
-from quadloom.stores.frontier.tables import HOST_COLUMNS, HostColumns, qualified
+from quadloom.stores.frontier.rows import HOST_COLUMNS, HostColumns, qualified
 from quadloom.stores.postgres.arrays import column, columns
 from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.postgres.schema import HOST_BITS
 from quadloom.stores.postgres.shard_leases import Claim, ShardLeases
 from quadloom.stores.shards import shard_of
-from quadloom.stores.sql.frontier_tables import SqlHosts, SqlUrls
+from quadloom.stores.sql.hosts import SqlHosts
 from quadloom.stores.sql.statements import Row, SqlCondition, upsert
+from quadloom.stores.sql.urls import SqlUrls
 
 _HOSTS = -1  # in frontier_count, in addition to the states of URLs
 _FEW = 2  # hosts that are read from each shard at least
@@ -66,7 +67,7 @@ class FrontierCounters:
 
 
 class PostgresHosts(SqlHosts):
-    """See `quadloom.stores.frontier.tables.HostRecords`."""
+    """See `quadloom.stores.sql.hosts.SqlHosts`."""
 
     _database: PostgresDatabase
 
@@ -128,7 +129,7 @@ class PostgresHosts(SqlHosts):
 
 
 class PostgresUrls(SqlUrls):
-    """See `quadloom.stores.frontier.tables.UrlRecords`. `ranks` reads from the index alone, which has its columns
+    """See `quadloom.stores.sql.urls.SqlUrls`. `ranks` reads from the index alone, which has its columns
     besides the key: the rows of a page's links are in as many blocks of the table, and those of a large one are not in
     memory."""
 

@@ -15,9 +15,6 @@ queries        records only                        `stores.quads.evaluation`, on
 text           `TextIndex`                         tantivy, PostgreSQL
 =============  ==================================  ==========================================================
 
-`stores.frontier.tables` has three seams inside the frontier (`HostRecords`, `UrlRecords`, `UrlQueue`): the statements
-that a database has to offer.
-
 In: records of `quadloom.model`, and bytes. Out: the same. Imports `quadloom.model` only.
 One contract suite per Protocol is in tests/contract/ and runs on every backend. A backend may promise more, never
 less. Time is always an argument (`now`, unix seconds), so every schedule can be tested by simulation.

@@ -21,7 +21,7 @@ from quadloom.stores.frontier.frontier import TableFrontier
 from quadloom.stores.frontier.loaded_hosts import INFINITY
 from quadloom.stores.frontier.policy import FrontierPolicy, order_mark
 from quadloom.stores.protocols.frontier import Quota, ScheduledPage, ScopeRules
-from quadloom.stores.sql.frontier_tables import SqlFrontierValues
+from quadloom.stores.sql.queue import SqlFrontierValues
 from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.frontier_tables import SqliteHosts, SqliteQueue, SqliteUrls
 

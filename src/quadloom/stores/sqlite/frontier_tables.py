@@ -9,10 +9,12 @@ from itertools import islice
 from quadloom.model.url import site_of
 from quadloom.stores.frontier.host_table import HostState, QueuedUrl
 from quadloom.stores.frontier.policy import GUIDED, Order, UrlState
-from quadloom.stores.frontier.tables import HOST_COLUMNS, URL_COLUMNS, HostColumns, UrlBatch, UrlRow, qualified
+from quadloom.stores.frontier.rows import HOST_COLUMNS, URL_COLUMNS, HostColumns, UrlBatch, UrlRow, qualified
 from quadloom.stores.protocols.frontier import ScheduledPage
-from quadloom.stores.sql.frontier_tables import WAITING, SqlFrontierValues, SqlHosts, SqlQueue, SqlUrls
+from quadloom.stores.sql.hosts import SqlHosts
+from quadloom.stores.sql.queue import SqlFrontierValues, SqlQueue
 from quadloom.stores.sql.statements import Row, delete, insert
+from quadloom.stores.sql.urls import SqlUrls
 from quadloom.stores.sqlite.database import SqliteDatabase
 
 _LOOKUP = 256  # pairs in one lookup; a fixed size keeps the statement prepared
@@ -23,7 +25,7 @@ _ITS_URL = "ON u.host_id = l.host_id AND u.fingerprint = l.fingerprint"
 
 
 class SqliteHosts(SqlHosts):
-    """See `quadloom.stores.frontier.tables.HostRecords`."""
+    """See `quadloom.stores.sql.hosts.SqlHosts`."""
 
     _database: SqliteDatabase
 
@@ -60,7 +62,7 @@ class SqliteHosts(SqlHosts):
 
 
 class SqliteUrls(SqlUrls):
-    """See `quadloom.stores.frontier.tables.UrlRecords`."""
+    """See `quadloom.stores.sql.urls.SqlUrls`."""
 
     def __init__(self, database: SqliteDatabase, values: SqlFrontierValues) -> None:
         super().__init__(database)
@@ -87,7 +89,7 @@ class SqliteUrls(SqlUrls):
 
 
 class SqliteQueue(SqlQueue):
-    """See `quadloom.stores.frontier.tables.UrlQueue`. The counts of URLs by state are also in memory."""
+    """See `quadloom.stores.sql.queue.SqlQueue`. The counts of URLs by state are also in memory."""
 
     prefetch = 0
     # The plus keeps SQLite from searching by this condition instead of by the priority that is asked for: it read and
@@ -124,7 +126,7 @@ class SqliteQueue(SqlQueue):
 
     def move_due(self, seconds: float) -> None:
         """The time of every visit that waits for one."""
-        self._database.execute(f"UPDATE url SET due=due+? WHERE state={WAITING}", (seconds,))
+        self._database.execute(f"UPDATE url SET due=due+? WHERE state={int(UrlState.WAITING)}", (seconds,))
         self._database.execute("UPDATE later SET due=due+?", (seconds,))
         self.read_first_due()
 

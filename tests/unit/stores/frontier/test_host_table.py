@@ -19,7 +19,7 @@ from quadloom.stores.frontier.host_table import QueuedUrl
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.frontier.recent_urls import RecentFingerprints
 from quadloom.stores.protocols.frontier import FIRST_PLACE, Place, ScheduledPage
-from quadloom.stores.sql.frontier_tables import SqlFrontierValues
+from quadloom.stores.sql.queue import SqlFrontierValues
 from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.frontier import SqliteFrontier
 from quadloom.stores.sqlite.frontier_tables import SqliteHosts, SqliteQueue, SqliteUrls

@@ -37,7 +37,6 @@ from quadloom.stores.protocols.outbox import Outbox
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.protocols.queries import SparqlServer
 from quadloom.stores.protocols.text import TextIndex
-from quadloom.stores.quads.memory import MemoryQuads
 from quadloom.stores.quads.oxigraph import OxigraphQuads
 from quadloom.stores.quads.sharded import ShardedQuads
 from quadloom.stores.quads.sparql import SparqlQuads
@@ -53,6 +52,7 @@ from quadloom_lab.memory.archive import MemoryArchive
 from quadloom_lab.memory.catalog import MemoryCatalog
 from quadloom_lab.memory.frontier import MemoryFrontier
 from quadloom_lab.memory.outbox import MemoryOutbox
+from quadloom_lab.memory.quads import MemoryQuads
 from quadloom_lab.memory.text import MemoryText
 from servers import new_bucket, shared_sparql_server
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from quadloom.crawling.topical.topic import SCORE
 from quadloom.model.quads import Quads
-from quadloom.stores.quads.memory import MemoryQuads
 from quadloom.stores.sqlite.catalog import SqliteCatalog
 from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.schema import SCHEMA
 from quadloom.stores.statistics import OPEN, STATISTICS, Statistics, ended
+from quadloom_lab.memory.quads import MemoryQuads
 from thoroughness import examples
 
 TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"

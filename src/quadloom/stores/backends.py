@@ -56,13 +56,10 @@ def _s3(folder: Path, settings: Settings, writable: bool) -> Archive:
 
 
 def _oxigraph(folder: Path, settings: Settings, writable: bool) -> QuadStore:
-    if not writable and not folder.exists() and settings.stores.is_shared:
-        from quadloom.stores.quads.memory import MemoryQuads
-
-        return MemoryQuads()  # a machine that only reads what others crawl has no quads of its own
     from quadloom.stores.quads.oxigraph import OxigraphQuads
 
-    return OxigraphQuads(folder, read_only=not writable)
+    # A machine that only reads what others crawl has no quads of its own.
+    return OxigraphQuads(folder, read_only=not writable, may_be_missing=settings.stores.is_shared)
 
 
 def _sparql(_folder: Path, settings: Settings, writable: bool) -> QuadStore:

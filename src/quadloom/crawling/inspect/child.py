@@ -73,15 +73,6 @@ class InspectWorker:
             self._child.end()
 
 
-def transform_in_child(task: InspectTask) -> InspectResult:
-    """Transform one document in a child process of its own."""
-    worker = InspectWorker()
-    try:
-        return worker.transform(task)
-    finally:
-        worker.close()
-
-
 def serve(channel: Channel) -> None:
     channel.receive(str)
     task = channel.receive(InspectTask)

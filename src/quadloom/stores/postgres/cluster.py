@@ -108,9 +108,6 @@ class PostgresHeartbeat:
     def renew(self, record: bytes = b"") -> frozenset[int]:
         return self._leases.renew(self._database, record)
 
-    def workers(self) -> int:
-        return max(1, self._leases.workers(self._database))
-
     def news(self, after: int) -> WorkerNews:
         row = self._database.execute(
             "SELECT EXISTS (SELECT FROM link_outbox WHERE shard_to = ANY(%s::smallint[])), "

@@ -10,7 +10,7 @@ catalog        `Catalog`                           as `state`
 outbox         `Outbox`                            as `state`
 bus            `Bus`                               one process, PostgreSQL
 archive        `Archive`                           WARC files, a directory that machines share, S3
-quads          `QuadStore`                         Oxigraph, any SPARQL 1.1 server, memory
+quads          `QuadStore`                         Oxigraph, any SPARQL 1.1 server
 queries        records only                        `stores.quads.evaluation`, on Oxigraph or SPARQL servers
 text           `TextIndex`                         tantivy, PostgreSQL
 =============  ==================================  ==========================================================

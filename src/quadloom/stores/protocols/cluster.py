@@ -63,10 +63,6 @@ class ShardHeartbeat(Protocol):
         Raises `StoreUnavailable` within some seconds if the database cannot be reached: the caller tries again."""
         ...
 
-    def workers(self) -> int:
-        """Number of workers whose leases have not run out, this one included."""
-        ...
-
     def news(self, after: int) -> WorkerNews:
         """Look at everything that may have changed, in one round trip. `after`: the last request that was answered."""
         ...

@@ -49,7 +49,7 @@ from quadloom.process.limits import resident_bytes, trim_memory
 from quadloom.process.retry import doubling, retry, within
 from quadloom.stores.protocols.quads import BULK_QUADS, Difference
 from quadloom.stores.quads.nquads import as_stored, lines_of, parse_term, text_of
-from quadloom.stores.quads.views import view_of
+from quadloom.stores.quads.views import SharedView, view_of
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -73,10 +73,10 @@ class OxigraphQuads:
     """See `quadloom.stores.protocols.quads.QuadStore`. One process writes.
 
     `read_only`: a view of everything that is committed now, also while another process writes. It does not follow later
-    changes.
+    changes. `may_be_missing`: if there is no store, the view is empty.
     """
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False, may_be_missing: bool = False) -> None:
         self._path = path
         self._read_only = read_only
         self._count: int | None = None
@@ -84,8 +84,15 @@ class OxigraphQuads:
         self._read = 0  # quads since the store was opened
         self._access = threading.RLock()  # held while the store is closed for a moment
         self._is_compacting = False
-        self._view = view_of(path, _open_view) if read_only else None
-        self._opened: ox.Store | None = self._view.store if self._view is not None else _open_store(path)
+        self._view: SharedView | None = None
+        self._opened: ox.Store | None
+        if not read_only:
+            self._opened = _open_store(path)
+        elif may_be_missing and not path.exists():
+            self._opened = ox.Store()
+        else:
+            self._view = view_of(path, _open_view)
+            self._opened = self._view.store
 
     @property
     def _store(self) -> ox.Store:

@@ -26,10 +26,10 @@ from quadloom.process.durable import make_folder
 from quadloom.process.failpoints import Failpoints
 from quadloom.settings import Settings
 from quadloom.settings.loading import load
+from quadloom.stores.lock import WarehouseLock
 from quadloom.stores.opened import Stores, open_stores, places_of
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.text import SearchAnswer
-from quadloom.stores.sqlite.lock import WarehouseLock
 
 if TYPE_CHECKING:
     from quadloom.asking.questions import WarehouseQueries

@@ -17,9 +17,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from quadloom.model.quads import Quads, line_fingerprints
 from quadloom.stores.protocols.quads import QuadStore
+from quadloom.stores.protocols.queries import SparqlServer
 from quadloom.stores.quads.oxigraph import OxigraphQuads
 from quadloom.stores.quads.sparql import SparqlQuads
-from quadloom.stores.quads.sparql_client import SparqlServer
 from quadloom_lab.benchmarks.index import page
 from servers import Server, sparql_server
 

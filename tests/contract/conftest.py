@@ -9,10 +9,12 @@ import pytest
 from contract_backends import (
     ARCHIVES,
     BUSES,
+    CLUSTERS,
     QUAD_STORES,
     STATES,
     TEXT_INDEXES,
     Files,
+    Machines,
     Place,
     Shelf,
     State,
@@ -39,6 +41,13 @@ def files(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Files]:
 @pytest.fixture(params=BUSES)
 def bus(request: pytest.FixtureRequest) -> Iterator[MemoryBus | PostgresBus]:
     made = BUSES[request.param]()
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=CLUSTERS)
+def machines(request: pytest.FixtureRequest) -> Iterator[Machines]:
+    made = CLUSTERS[request.param]()
     yield made
     made.close()
 

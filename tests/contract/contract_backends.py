@@ -12,36 +12,39 @@ from pathlib import Path
 from typing import Protocol
 
 from postgres_server import postgres
+from quadloom.model.event import Event
+from quadloom.settings import Settings, StoreSettings
 from quadloom.stores.archive.s3 import S3Archive
 from quadloom.stores.archive.s3_bucket import S3Bucket
 from quadloom.stores.archive.shared import SharedWarcArchive
 from quadloom.stores.archive.warc import WarcArchive
+from quadloom.stores.backends import open_cluster
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.memory_bus import MemoryBus
 from quadloom.stores.postgres.bus import PostgresBus
-from quadloom.stores.postgres.catalog import PostgresCatalog
+from quadloom.stores.postgres.catalog import PostgresCatalog, PostgresOutbox
+from quadloom.stores.postgres.cluster import PostgresHeartbeat
 from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.postgres.frontier import PostgresFrontier
-from quadloom.stores.postgres.outbox import PostgresOutbox
 from quadloom.stores.postgres.shard_leases import ShardLeases
 from quadloom.stores.postgres.shards import PostgresShards
 from quadloom.stores.postgres.text import PostgresText
 from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.cluster import Cluster, ShardHeartbeat
 from quadloom.stores.protocols.frontier import Frontier, ScopeRules
 from quadloom.stores.protocols.outbox import Outbox
 from quadloom.stores.protocols.quads import QuadStore
+from quadloom.stores.protocols.queries import SparqlServer
 from quadloom.stores.protocols.text import TextIndex
-from quadloom.stores.quads.memory import MemoryQuads
 from quadloom.stores.quads.oxigraph import OxigraphQuads
 from quadloom.stores.quads.sharded import ShardedQuads
 from quadloom.stores.quads.sparql import SparqlQuads
-from quadloom.stores.quads.sparql_client import SparqlClient, SparqlServer
+from quadloom.stores.quads.sparql_client import SparqlClient
 from quadloom.stores.shards import SHARDS
-from quadloom.stores.sqlite.catalog import SqliteCatalog
+from quadloom.stores.sqlite.catalog import SqliteCatalog, SqliteOutbox
 from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.frontier import SqliteFrontier
-from quadloom.stores.sqlite.outbox import SqliteOutbox
 from quadloom.stores.sqlite.schema import SCHEMA
 from quadloom.stores.tantivy.index import TantivyText
 from quadloom.stores.tantivy.sharded import ShardedText
@@ -49,6 +52,7 @@ from quadloom_lab.memory.archive import MemoryArchive
 from quadloom_lab.memory.catalog import MemoryCatalog
 from quadloom_lab.memory.frontier import MemoryFrontier
 from quadloom_lab.memory.outbox import MemoryOutbox
+from quadloom_lab.memory.quads import MemoryQuads
 from quadloom_lab.memory.text import MemoryText
 from servers import new_bucket, shared_sparql_server
 
@@ -224,6 +228,65 @@ BUSES: dict[str, Callable[[], MemoryBus | PostgresBus]] = {
     "memory": MemoryBus,
     "postgresql": lambda: PostgresBus(postgres().url()),
 }
+
+
+class Machines(Protocol):
+    """A database that several workers share, and what happens on their machines."""
+
+    cluster: Cluster
+
+    def worker(self, name: str) -> ShardHeartbeat: ...
+
+    def kill(self, name: str) -> None:
+        """The worker says nothing more, and its lease has run out."""
+        ...
+
+    def publish(self, event: Event) -> None:
+        """On return a worker has written this event."""
+        ...
+
+    def open_empty(self) -> Cluster:
+        """A database on which no worker ever ran."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class PostgresMachines:
+    def __init__(self) -> None:
+        self._url = postgres().url()
+        self._database = PostgresDatabase.open(self._url)
+        self._bus = PostgresBus(self._url)
+        self._heartbeats: list[PostgresHeartbeat] = []
+        self.cluster: Cluster = open_cluster(_shared(self._url), writable=True)
+
+    def worker(self, name: str) -> PostgresHeartbeat:
+        self._heartbeats.append(PostgresHeartbeat(self._url, ShardLeases(f"{name}:1")))
+        return self._heartbeats[-1]
+
+    def kill(self, name: str) -> None:
+        self._database.write("UPDATE worker SET until='-infinity' WHERE name=%s", (f"{name}:1",))
+
+    def publish(self, event: Event) -> None:
+        self._bus.publish(event)
+        self._bus.recent()  # writes what waits
+
+    def open_empty(self) -> Cluster:
+        return open_cluster(_shared(postgres().url()), writable=True)
+
+    def close(self) -> None:
+        for heartbeat in self._heartbeats:
+            heartbeat.close()
+        self._bus.close()
+        self.cluster.close()
+        self._database.close()
+
+
+def _shared(url: str) -> Settings:
+    return Settings(stores=StoreSettings(frontier=url, catalog="postgresql:"))
+
+
+CLUSTERS: dict[str, Callable[[], Machines]] = {"postgresql": PostgresMachines}
 
 
 class OxigraphPlace:

@@ -72,7 +72,7 @@ def test_history_is_newest_first_and_idempotent(state: State) -> None:
         again = settled(visit(1, at=at), outcome, quads=int(at))
         state.catalog.record([again], at)
         state.catalog.record([again], at)
-    history = state.catalog.history(visit(1).fingerprint)
+    history = state.catalog.visits.of(visit(1).fingerprint)
     assert [(row.fetched_at, row.outcome, row.quads) for row in history] == [
         (3.0, "unchanged", 3),
         (2.0, "changed", 2),
@@ -87,7 +87,7 @@ def test_a_late_settlement_does_not_turn_a_page_back(state: State) -> None:
     row = state.catalog.page(visit(1).fingerprint)
     assert row is not None
     assert row.title == "newer"
-    assert len(state.catalog.history(row.fingerprint)) == 2
+    assert len(state.catalog.visits.of(row.fingerprint)) == 2
 
 
 def test_scan_goes_by_fingerprint_and_host(state: State) -> None:
@@ -138,28 +138,28 @@ def test_counts_follow_changes(state: State) -> None:
 
 def test_named_values(state: State) -> None:
     catalog = state.catalog
-    assert catalog.get("a") is None
+    assert catalog.values.get("a") is None
     for name in ("robots/b", "robots/a", "robot", "Robots/c", "robots/%"):
-        catalog.put(name, name.encode())
-    catalog.put("robots/a", b"new")
-    assert catalog.get("robots/a") == b"new"
-    assert catalog.names("robots/") == ["robots/%", "robots/a", "robots/b"]
-    catalog.put("robots/a", None)
-    catalog.put("robots/a", None)
-    assert catalog.names("robots/") == ["robots/%", "robots/b"]
+        catalog.values.put(name, name.encode())
+    catalog.values.put("robots/a", b"new")
+    assert catalog.values.get("robots/a") == b"new"
+    assert catalog.values.names("robots/") == ["robots/%", "robots/a", "robots/b"]
+    catalog.values.put("robots/a", None)
+    catalog.values.put("robots/a", None)
+    assert catalog.values.names("robots/") == ["robots/%", "robots/b"]
 
 
 def test_a_transaction_is_all_or_nothing(state: State) -> None:
     with state.catalog.transaction():
-        state.catalog.put("kept", b"1")
+        state.catalog.values.put("kept", b"1")
         with state.catalog.transaction():
             state.catalog.record([settled(visit(1))], 1.0)
     with pytest.raises(ValueError, match="stop"), state.catalog.transaction():
-        state.catalog.put("lost", b"1")
+        state.catalog.values.put("lost", b"1")
         state.catalog.record([settled(visit(2))], 1.0)
         with state.catalog.transaction():
             raise ValueError("stop")
-    assert state.catalog.names("") == ["kept"]
+    assert state.catalog.values.names("") == ["kept"]
     assert len(state.catalog.scan()) == 1
     assert state.catalog.counts()["outcome:new"] == 1
 
@@ -169,9 +169,9 @@ def test_forgotten_visits_leave_the_history_and_the_page_stays(state: State) -> 
         state.catalog.record([settled(visit(1, at=at)), settled(visit(2, at=at))], at)
     key = visit(1).fingerprint
     before, counts = state.catalog.page(key), state.catalog.counts()
-    state.catalog.forget([VisitKey(key, 1.0), VisitKey(key, 2.0), VisitKey(key, 99.0), VisitKey(12345, 1.0)])
-    assert [row.fetched_at for row in state.catalog.history(key)] == [3.0]
-    assert [row.fetched_at for row in state.catalog.history(visit(2).fingerprint)] == [3.0, 2.0, 1.0]
+    state.catalog.visits.forget([VisitKey(key, 1.0), VisitKey(key, 2.0), VisitKey(key, 99.0), VisitKey(12345, 1.0)])
+    assert [row.fetched_at for row in state.catalog.visits.of(key)] == [3.0]
+    assert [row.fetched_at for row in state.catalog.visits.of(visit(2).fingerprint)] == [3.0, 2.0, 1.0]
     assert (state.catalog.page(key), state.catalog.counts()) == (before, counts)
 
 
@@ -190,8 +190,8 @@ def test_repointing_changes_places_and_nothing_else(state: State) -> None:
     assert state.catalog.page(first.fingerprint) == before
     state.catalog.repoint({old: new}, [first.fingerprint, second.fingerprint, 12345])
     assert state.catalog.page(first.fingerprint) == replace(before, archive=new)
-    assert [row.archive for row in state.catalog.history(first.fingerprint)] == [new, new, other]
-    assert [row.archive for row in state.catalog.history(second.fingerprint)] == [None]
+    assert [row.archive for row in state.catalog.visits.of(first.fingerprint)] == [new, new, other]
+    assert [row.archive for row in state.catalog.visits.of(second.fingerprint)] == [None]
 
 
 def test_a_row_is_amended_between_visits_only(state: State) -> None:
@@ -204,7 +204,7 @@ def test_a_row_is_amended_between_visits_only(state: State) -> None:
     amended = state.catalog.page(v.fingerprint)
     assert amended == replace(row, schedule=b"plan"), "and what the indexes have is theirs to say"
     assert state.catalog.page(visit(2).fingerprint) is None
-    assert len(state.catalog.history(v.fingerprint)) == 1
+    assert len(state.catalog.visits.of(v.fingerprint)) == 1
     state.catalog.record([settled(visit(1, at=5.0))], 5.0)
     newer = state.catalog.page(v.fingerprint)
     state.catalog.amend([amended])
@@ -221,12 +221,12 @@ def test_what_a_page_owes_comes_back_and_a_settlement_replaces_it(state: State) 
     state.catalog.record([Settlement(v, Outcome.FETCHED, fetched)], 1.0)
     assert state.catalog.page(v.fingerprint) == fetched
     assert fetched.state == "fetched"
-    assert state.catalog.history(v.fingerprint) == []  # it joins the history when it is transformed
+    assert state.catalog.visits.of(v.fingerprint) == []  # it joins the history when it is transformed
     state.catalog.record([settled(v, owed=Owed.INDEX | Owed.EXTRACT)], 2.0)
     row = state.catalog.page(v.fingerprint)
     assert row is not None
     assert (row.state, row.fetched) == ("transformed", None)
-    assert len(state.catalog.history(v.fingerprint)) == 1
+    assert len(state.catalog.visits.of(v.fingerprint)) == 1
 
 
 def test_pages_are_leased_once_and_in_the_order_of_the_phases(state: State) -> None:
@@ -235,29 +235,29 @@ def test_pages_are_leased_once_and_in_the_order_of_the_phases(state: State) -> N
     for number, owed in enumerate(debts):
         catalog.record([settled(visit(number, at=10.0 - number), owed=owed)], 1.0)
     keys = [visit(number).fingerprint for number in range(5)]
-    assert catalog.owing() == {Owed.DETECT: 1, Owed.TRANSFORM: 2, Owed.INDEX: 3, Owed.EXTRACT: 4}
-    assert [row.fingerprint for row in catalog.lease_pages(Owed.TRANSFORM, 1, "a")] in ([keys[1]], [keys[0]])
-    assert len(catalog.lease_pages(Owed.TRANSFORM, 9, "b")) == 1
-    assert catalog.lease_pages(Owed.TRANSFORM, 9, "b") == []
-    assert catalog.lease_pages(Owed.DETECT, 9, "b") == []  # somebody works on it
-    assert [row.fingerprint for row in catalog.lease_pages(Owed.INDEX, 9, "a")] == [keys[2]]
-    assert [row.fingerprint for row in catalog.lease_pages(Owed.EXTRACT, 9, "a")] == [keys[3]]
-    assert catalog.lease_owners() == ["a", "b"]
-    catalog.end_leases("a", keys)  # not those of b
-    assert [row.fingerprint for row in catalog.lease_pages(Owed.EXTRACT, 9, "c")] == [keys[3]]
-    catalog.end_leases("b")
-    assert len(catalog.lease_pages(Owed.TRANSFORM, 9, "c")) == 2
+    assert catalog.backlog.counts() == {Owed.DETECT: 1, Owed.TRANSFORM: 2, Owed.INDEX: 3, Owed.EXTRACT: 4}
+    assert [row.fingerprint for row in catalog.backlog.lease(Owed.TRANSFORM, 1, "a")] in ([keys[1]], [keys[0]])
+    assert len(catalog.backlog.lease(Owed.TRANSFORM, 9, "b")) == 1
+    assert catalog.backlog.lease(Owed.TRANSFORM, 9, "b") == []
+    assert catalog.backlog.lease(Owed.DETECT, 9, "b") == []  # somebody works on it
+    assert [row.fingerprint for row in catalog.backlog.lease(Owed.INDEX, 9, "a")] == [keys[2]]
+    assert [row.fingerprint for row in catalog.backlog.lease(Owed.EXTRACT, 9, "a")] == [keys[3]]
+    assert catalog.backlog.owners() == ["a", "b"]
+    catalog.backlog.release("a", keys)  # not those of b
+    assert [row.fingerprint for row in catalog.backlog.lease(Owed.EXTRACT, 9, "c")] == [keys[3]]
+    catalog.backlog.release("b")
+    assert len(catalog.backlog.lease(Owed.TRANSFORM, 9, "c")) == 2
 
 
 def test_a_debt_is_paid_for_the_visit_that_it_belongs_to(state: State) -> None:
     catalog, v = state.catalog, visit(1)
     catalog.record([settled(v, owed=Owed.INDEX | Owed.EXTRACT)], 1.0)
-    catalog.pay(Owed.EXTRACT, [VisitKey(v.fingerprint, v.not_before + 1.0)])
+    catalog.backlog.remove(Owed.EXTRACT, [VisitKey(v.fingerprint, v.not_before + 1.0)])
     catalog.mark_indexed([IndexedPage(v.fingerprint, b"other", b"t")])
-    assert catalog.owing() == {Owed.INDEX: 1, Owed.EXTRACT: 1}
-    catalog.pay(Owed.EXTRACT, [VisitKey(v.fingerprint, v.not_before)])
+    assert catalog.backlog.counts() == {Owed.INDEX: 1, Owed.EXTRACT: 1}
+    catalog.backlog.remove(Owed.EXTRACT, [VisitKey(v.fingerprint, v.not_before)])
     catalog.mark_indexed([IndexedPage(v.fingerprint, b"q", b"t")])
-    assert catalog.owing() == {}
+    assert catalog.backlog.counts() == {}
 
 
 def test_every_page_with_content_can_owe_a_phase_again(state: State) -> None:
@@ -265,9 +265,9 @@ def test_every_page_with_content_can_owe_a_phase_again(state: State) -> None:
     catalog.record([settled(visit(1)), settled(visit(2, "b.example"))], 1.0)
     catalog.record([settled(visit(3), Outcome.FAILED, quads_digest=b"", text_digest=b"")], 1.0)
     catalog.record([settled(visit(4), owed=ALL_OWED)], 1.0)
-    assert catalog.owe(Owed.EXTRACT, host="b.example") == 1
-    assert catalog.owe(Owed.EXTRACT) == 2
-    assert {row.fingerprint for row in catalog.lease_pages(Owed.EXTRACT, 9, "a")} == {
+    assert catalog.backlog.add(Owed.EXTRACT, host="b.example") == 1
+    assert catalog.backlog.add(Owed.EXTRACT) == 2
+    assert {row.fingerprint for row in catalog.backlog.lease(Owed.EXTRACT, 9, "a")} == {
         visit(1).fingerprint,
         visit(2, "b.example").fingerprint,
     }
@@ -284,7 +284,7 @@ def test_a_row_that_waits_in_the_archive_is_repointed(state: State) -> None:
 
 def test_a_value_that_is_locked_to_change_it_reads_as_otherwise(state: State) -> None:
     with state.catalog.transaction():
-        assert state.catalog.get("seeds", lock=True) is None
-        state.catalog.put("seeds", b"one")
-        assert state.catalog.get("seeds", lock=True) == b"one"
-    assert state.catalog.get("seeds") == b"one"
+        assert state.catalog.values.get("seeds", lock=True) is None
+        state.catalog.values.put("seeds", b"one")
+        assert state.catalog.values.get("seeds", lock=True) == b"one"
+    assert state.catalog.values.get("seeds") == b"one"

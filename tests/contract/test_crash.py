@@ -21,10 +21,10 @@ from quadloom.model.page import Page
 from quadloom.stores.archive.warc import WarcArchive
 from quadloom.stores.archive.warc_record import encode
 from quadloom.stores.frontier.policy import FrontierPolicy
+from quadloom.stores.lock import WarehouseLock
 from quadloom.stores.sqlite.catalog import SqliteCatalog
 from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.frontier import SqliteFrontier
-from quadloom.stores.sqlite.lock import WarehouseLock
 from quadloom.stores.sqlite.schema import SCHEMA
 
 PAGES = 400

@@ -66,7 +66,7 @@ def test_settling_twice_is_harmless(state: State) -> None:
     done = settlement(visit, discoveries=tuple(links("b.example", 4)), cost=2.0)
     frontier.settle([done, done], 1.0)
     frontier.settle([done], 2.0)
-    row = frontier.host("a.example")
+    row = frontier.hosts.get("a.example")
     assert row is not None
     assert (row.pages, row.spent) == (1, 2.0)
     stats = frontier.stats(2.0)
@@ -81,7 +81,7 @@ def test_a_page_that_is_read_again_is_counted_once(state: State) -> None:
     again = frontier.lease(2, 10.0)
     assert len(again) == 2
     frontier.settle([settlement(visit) for visit in again], 11.0)
-    row = frontier.host("a.example")
+    row = frontier.hosts.get("a.example")
     assert row is not None
     assert row.pages == 2
 
@@ -125,20 +125,17 @@ def test_a_lost_lease_returns_with_one_attempt_more(state: State) -> None:
     assert frontier.lease(1, 100.0) == []
 
 
-def test_deadlines_of_settled_visits_are_dropped_and_those_of_lost_ones_hold(
-    state: State, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("quadloom.stores.frontier.leasing._ENDED", 10)
+def test_deadlines_of_settled_visits_are_dropped_and_those_of_lost_ones_hold(state: State) -> None:
     frontier = state.open(FREE, 0.0)
-    frontier.add(links("a.example", 60), 0.0)
+    frontier.add(links("a.example", 2500), 0.0)
     (lost,) = frontier.lease(1, 0.0, duration=100.0)
     settled = 0
-    while visits := frontier.lease(1, 1.0, duration=600.0):
+    while visits := frontier.lease(100, 1.0, duration=600.0):
         frontier.settle([settlement(visit) for visit in visits], 1.0)
         settled += len(visits)
         if isinstance(frontier, TableFrontier):
-            assert len(frontier._leasing._deadlines) <= 14
-    assert settled == 59 and frontier.lease(1, 99.0) == []
+            assert len(frontier.leases.deadlines) <= 1300, "of the last thousand that ended"
+    assert settled == 2499 and frontier.lease(1, 99.0) == []
     (again,) = frontier.lease(1, 100.0)
     assert (again.href, again.attempt) == (lost.href, 2)
 
@@ -227,7 +224,7 @@ def test_an_own_host_has_no_pauses_and_shares_no_address(state: State) -> None:
     policy = FrontierPolicy(delay=2.0, ip_delay=0.5, exceptions=(HostException("own.example", own=True),))
     frontier = state.open(policy, 0.0)
     frontier.add(links("own.example", 40) + links("foreign.example", 2), 0.0)
-    frontier.put_host(HostRow(host="own.example", site="own.example", crawl_delay=9.0))
+    frontier.hosts.put(HostRow(host="own.example", site="own.example", crawl_delay=9.0))
     visits = [visit for visit in frontier.lease(50, 1.0) if visit.host == "own.example"]
     assert len(visits) == 16
     frontier.settle([settlement(visit, address="10.0.0.1") for visit in visits], 1.0)
@@ -319,13 +316,13 @@ def test_a_crawl_delay_slows_the_host_at_once(state: State) -> None:
     frontier = state.open(FrontierPolicy(delay=1.0, ip_delay=0.0), 0.0)
     frontier.add(links("a.example", 3), 0.0)
     (visit,) = frontier.lease(1, 0.0)
-    frontier.put_host(
+    frontier.hosts.put(
         HostRow(host="a.example", site="a.example", crawl_delay=10.0, robots=b"rules", robots_expires=9.0)
     )
     frontier.settle([settlement(visit)], 0.5)
     assert frontier.lease(1, 9.9) == []
     assert len(frontier.lease(1, 10.0)) == 1
-    row = frontier.host("a.example")
+    row = frontier.hosts.get("a.example")
     assert row is not None
     assert (row.robots, row.robots_expires, row.crawl_delay) == (b"rules", 9.0, 10.0)
 
@@ -494,7 +491,7 @@ def test_a_spent_budget_parks_and_a_raised_one_takes_back(state: State) -> None:
     assert frontier.next_due(0.0) is None or frontier.lease(1, 0.0) == []
     frontier.request([found("http://a.example/wanted")], 0.0)
     assert [visit.key for visit in drain(frontier)] == ["http://a.example/wanted"]
-    frontier.put_host(HostRow(host="a.example", site="a.example", budget=100.0))
+    frontier.hosts.put(HostRow(host="a.example", site="a.example", budget=100.0))
     assert len(drain(frontier)) == 4
     assert frontier.stats(0.0).parked == 0
 
@@ -511,26 +508,26 @@ def test_requests_outside_of_the_queue_take_turns_with_leases(state: State) -> N
     frontier = state.open(FrontierPolicy(delay=2.0, ip_delay=0.0), 0.0)
     frontier.add(links("a.example", 3), 0.0)
     (visit,) = frontier.lease(5, 10.0)
-    assert frontier.reserve("a.example", 10.5) is None  # the visit is in progress
+    assert frontier.hosts.reserve("a.example", 10.5) is None  # the visit is in progress
     frontier.settle([settlement(visit, again_at=None)], 11.0)
-    assert frontier.reserve("a.example", 11.0) == 12.0
-    assert frontier.reserve("a.example", 15.0) is None
+    assert frontier.hosts.reserve("a.example", 11.0) == 12.0
+    assert frontier.hosts.reserve("a.example", 15.0) is None
     assert frontier.lease(5, 15.0) == []
-    frontier.free("a.example", 16.0, 15.0)
+    frontier.hosts.free("a.example", 16.0, 15.0)
     assert frontier.lease(5, 15.9) == []
     assert [again.host for again in frontier.lease(5, 16.0)] == ["a.example"]
-    assert frontier.reserve("new.example", 20.0) == 20.0  # a host without URLs
-    frontier.free("new.example", 0.0, 20.5)
-    assert frontier.reserve("new.example", 20.5) == 22.0
-    frontier.free("new.example", 0.0, 22.5)
-    frontier.block("new.example", 50.0, "Retry-After")
-    assert frontier.reserve("new.example", 30.0) == 50.0
+    assert frontier.hosts.reserve("new.example", 20.0) == 20.0  # a host without URLs
+    frontier.hosts.free("new.example", 0.0, 20.5)
+    assert frontier.hosts.reserve("new.example", 20.5) == 22.0
+    frontier.hosts.free("new.example", 0.0, 22.5)
+    frontier.hosts.block("new.example", 50.0, "Retry-After")
+    assert frontier.hosts.reserve("new.example", 30.0) == 50.0
 
 
 def test_blocks_and_budgets_survive_a_crash(state: State) -> None:
     frontier = state.open(FrontierPolicy(delay=0.0, ip_delay=0.0, budget=2.0), 0.0)
     frontier.add(links("a.example", 5) + links("b.example", 5) + links("c.example", 5), 0.0)
-    frontier.block("b.example", 500.0, "Retry-After")
+    frontier.hosts.block("b.example", 500.0, "Retry-After")
     visits = frontier.lease(2, 0.0)
     limited = [
         settlement(v, Outcome.FAILED, again_at=1.0, blocked_until=300.0) for v in visits if v.host == "c.example"
@@ -539,14 +536,14 @@ def test_blocks_and_budgets_survive_a_crash(state: State) -> None:
     frontier.settle(limited + read, 0.0)
     frontier = state.crash(10.0)
     assert {visit.host for visit in frontier.lease(10, 20.0)} == {"a.example"}
-    blocked = frontier.host("b.example")
+    blocked = frontier.hosts.get("b.example")
     assert blocked is not None
     assert (blocked.blocked_until, blocked.block_reason) == (500.0, "Retry-After")
     assert frontier.stats(20.0).blocked_hosts == 2
     assert {visit.host for visit in frontier.lease(10, 299.9)} == set()
     assert {visit.host for visit in frontier.lease(10, 300.0)} == {"c.example"}
     assert {visit.host for visit in frontier.lease(10, 500.0)} == {"b.example"}
-    row = frontier.host("a.example")
+    row = frontier.hosts.get("a.example")
     assert row is not None
     assert row.spent == 1.0
 
@@ -635,13 +632,13 @@ def test_explain_names_state_and_rule(state: State) -> None:
 def test_hosts_lists_all_by_name(state: State) -> None:
     frontier = state.open(FREE, 0.0)
     frontier.add(links("b.example", 2) + links("www.a.example", 1), 0.0)
-    rows = frontier.hosts()
+    rows = frontier.hosts.rows()
     assert [(row.host, row.site, row.queued) for row in rows] == [
         ("b.example", "b.example", 2),
         ("www.a.example", "a.example", 1),
     ]
-    assert [row.host for row in frontier.hosts(limit=1, offset=1)] == ["www.a.example"]
-    assert frontier.host("none.example") is None
+    assert [row.host for row in frontier.hosts.rows(limit=1, offset=1)] == ["www.a.example"]
+    assert frontier.hosts.get("none.example") is None
 
 
 def test_a_failed_transaction_undoes_all_and_keeps_politeness(state: State) -> None:
@@ -650,9 +647,9 @@ def test_a_failed_transaction_undoes_all_and_keeps_politeness(state: State) -> N
     visits = frontier.lease(2, 0.0)
     with pytest.raises(RuntimeError), state.catalog.transaction():
         frontier.settle([settlement(visit, discoveries=tuple(links("b.example", 3))) for visit in visits], 0.0)
-        state.catalog.put("name", b"value")
+        state.catalog.values.put("name", b"value")
         raise RuntimeError("power of tests")
-    assert state.catalog.get("name") is None
+    assert state.catalog.values.get("name") is None
     stats = frontier.stats(0.0)
     assert (stats.total, stats.done, stats.hosts) == (3, 0, 2)
     assert frontier.lease(1, 4.9) == []

@@ -45,13 +45,13 @@ def test_sqlite(disk: Path) -> None:
     written = 0
     with pytest.raises(DiskFull) as refusal:
         while written < 100_000:
-            catalog.put(f"{written:06d}", bytes(10_000))
+            catalog.values.put(f"{written:06d}", bytes(10_000))
             written += 1
     assert refusal.value.hint
-    assert len(catalog.names("")) == written > 10
+    assert len(catalog.values.names("")) == written > 10
     (disk / "ballast").unlink()
-    catalog.put("more", b"room")
-    assert len(catalog.names("")) == written + 1
+    catalog.values.put("more", b"room")
+    assert len(catalog.values.names("")) == written + 1
     database.close()
 
 

@@ -53,6 +53,14 @@ def test_since_goes_on_after_an_id_in_order(state: State) -> None:
     assert state.outbox.since(state.outbox.last_id()) == []
 
 
+def test_ids_of_a_lost_database_can_be_skipped(state: State) -> None:
+    state.outbox.skip_ids(40)
+    state.outbox.append([notice()])
+    state.outbox.skip_ids(7)
+    state.outbox.append([notice()])
+    assert ids(state) == [41, 42]
+
+
 def test_ids_are_never_used_again(state: State) -> None:
     state.outbox.append([notice(), notice()])
     last = state.outbox.last_id()
@@ -77,17 +85,17 @@ def test_what_was_appended_survives_a_crash(state: State) -> None:
 def test_a_notice_and_its_cause_are_one_commit(state: State) -> None:
     with state.catalog.transaction():
         state.outbox.append([notice("http://a.example/kept")])
-        state.catalog.put("kept", b"1")
+        state.catalog.values.put("kept", b"1")
     kept = state.outbox.since(0)
     with pytest.raises(ValueError, match="stop"), state.catalog.transaction():
         state.outbox.append([notice("http://a.example/lost")])
         state.outbox.put_delivery(Delivery(subscription="s", delivered=7))
         state.outbox.trim(100.0)
-        state.catalog.put("lost", b"1")
+        state.catalog.values.put("lost", b"1")
         raise ValueError("stop")
     assert state.outbox.since(0) == kept and [found.url for found in kept] == ["http://a.example/kept"]
     assert state.outbox.delivery("s") == Delivery(subscription="s")
-    assert state.catalog.names("") == ["kept"]
+    assert state.catalog.values.names("") == ["kept"]
 
 
 def test_an_inner_failure_undoes_notices_of_the_outer_block(state: State) -> None:

@@ -20,8 +20,8 @@ from postgres_server import PostgresServer, postgres, start_postgres
 from quadloom.model.event import Event
 from quadloom.model.outcome import PageRow
 from quadloom.model.wire import decode
-from quadloom.stores.postgres.schema import BEHIND
 from quadloom.stores.shards import SHARDS
+from quadloom.stores.sql.catalog import BEHIND
 from quadloom_lab.fakeweb import FakeWeb, FakeWebServer, WebSpec, serve_in_process
 from servers import new_bucket, sparql_server
 

@@ -20,7 +20,7 @@ from fakeweb.request_log import RequestLog
 from faults.crawling import command, finish_alone, kill_group, must_be_read, requests, run_config
 from postgres_server import start_postgres
 from quadloom.settings.loading import load
-from quadloom.stores.quads.sharded import is_page_graph
+from quadloom.stores.shards import is_page_graph
 from quadloom.warehouse import Warehouse
 from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
 from servers import CuttableProxy, new_bucket, shared_s3_server, sparql_server

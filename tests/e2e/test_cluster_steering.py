@@ -13,10 +13,10 @@ from starlette.testclient import TestClient
 
 from e2e.test_cluster import Cluster, stop
 from faults.crawling import command, finish, kill_group
-from quadloom.crawling.cluster.steering import ClusterReader
 from quadloom.crawling.cluster.view import WorkerView, cluster_view
 from quadloom.errors import QuadloomError
 from quadloom.settings.loading import load
+from quadloom.stores.backends import open_cluster
 from quadloom.web.app import create_app
 from quadloom.web.server.state import SiteState
 from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
@@ -50,7 +50,7 @@ def names(cluster: Cluster) -> list[str]:
 
 
 def waited(cluster: Cluster, what: str, reached: Callable[[dict[str, WorkerView]], bool]) -> None:
-    with closing(ClusterReader(load(config=cluster.config).settings)) as reader:
+    with closing(open_cluster(load(config=cluster.config).settings)) as reader:
         cluster.wait(what, lambda: reached({one.name: one for one in cluster_view(reader.workers()).workers}))
 
 

@@ -40,8 +40,8 @@ def held(path: Path) -> Held:
     with Warehouse.read(path) as warehouse:
         stores = warehouse.stores
         rows = list(all_pages(stores.catalog))
-        assert stores.catalog.owing() == {}
-        assert stores.catalog.lease_owners() == []
+        assert stores.catalog.backlog.counts() == {}
+        assert stores.catalog.backlog.owners() == []
         pages = {
             row.href: (row.status, row.kind, row.title, row.quads, row.quads_digest, row.text_digest, row.links,
                        row.state, row.fetched, str(row.outcome), row.visits)
@@ -209,7 +209,7 @@ def test_fetch_alone_and_then_the_rest(tmp_path: Path, site: Site) -> None:
     path, seeds = tmp_path / "w", tuple(site.serving.web.seeds)
     report = finish(path, site.config, "fetch", *seeds, "--json")
     with Warehouse.read(path) as warehouse:
-        owing = warehouse.stores.catalog.owing()
+        owing = warehouse.stores.catalog.backlog.counts()
         assert owing[Owed.TRANSFORM] == owing[Owed.EXTRACT] >= 1
         assert not list(warehouse.stores.quads.graphs())
     assert report["pages"]

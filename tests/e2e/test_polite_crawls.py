@@ -14,7 +14,7 @@ import pytest
 
 from fakeweb.request_log import RequestLog
 from faults.crawling import kill_group, run_config, start, wait_for_requests
-from quadloom.stores.sqlite.state import DATABASE
+from quadloom.stores.backends import DATABASE
 from quadloom.warehouse import Warehouse
 from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
 
@@ -126,7 +126,7 @@ def _is_blocked(warehouse: Path, host: str) -> bool:
     if not (warehouse / DATABASE).exists():
         return False
     with Warehouse.read(warehouse) as reading:
-        row = reading.stores.frontier.host(host)
+        row = reading.stores.frontier.hosts.get(host)
     return row is not None and row.blocked_until > 0.0
 
 

@@ -26,9 +26,9 @@ from quadloom.crawling.run.control import ask
 from quadloom.crawling.subscriptions.websub import HubSubscription, read_topics
 from quadloom.errors import QuadloomError, StoreError
 from quadloom.model.url import fingerprint
+from quadloom.stores.backends import DATABASE
 from quadloom.stores.sqlite.catalog import SqliteCatalog
 from quadloom.stores.sqlite.database import SqliteDatabase
-from quadloom.stores.sqlite.state import DATABASE
 
 
 def feed(hub: str, title: str) -> Answer:

@@ -21,9 +21,9 @@ from quadloom.model.wire import decode
 from quadloom.planning.policy.page_row import PageScheduleRow
 from quadloom.settings import Settings
 from quadloom.settings.loading import load
+from quadloom.stores.backends import DATABASE
 from quadloom.stores.sqlite.catalog import SqliteCatalog
 from quadloom.stores.sqlite.database import SqliteDatabase
-from quadloom.stores.sqlite.state import DATABASE
 from quadloom.warehouse import Warehouse
 
 PAGES = 60

@@ -29,12 +29,11 @@ from quadloom.planning.refresh.scheduler import RefreshScheduler
 from quadloom.planning.scope import KEPT_DEPTH
 from quadloom.settings import Settings
 from quadloom.stores.frontier.policy import FrontierPolicy
-from quadloom.stores.quads.memory import MemoryQuads
-from quadloom.stores.sqlite.catalog import SqliteCatalog
+from quadloom.stores.sqlite.catalog import SqliteCatalog, SqliteOutbox
 from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.frontier import SqliteFrontier
-from quadloom.stores.sqlite.outbox import SqliteOutbox
 from quadloom.stores.sqlite.schema import SCHEMA
+from quadloom_lab.memory.quads import MemoryQuads
 
 START = 1_700_000_000.0
 

@@ -80,7 +80,7 @@ def _compare(warehouse: Path, config: Path) -> tuple[Counter[tuple[str, str]], C
         hosts = set(reading.subscriptions.all()[0].sites)
         for row in reading.stores.catalog.scan(limit=100_000):
             if row.host in hosts:
-                for visit in reading.stores.catalog.history(row.fingerprint):
+                for visit in reading.stores.catalog.visits.of(row.fingerprint):
                     if visit.outcome in ("new", "changed"):
                         seen[row.final_url or row.href, visit.outcome] += 1
         for notice in reading.stores.outbox.since(0, limit=100_000):

@@ -18,8 +18,8 @@ from quadloom.maintenance.archive_order import all_pages
 from quadloom.model.page import Page
 from quadloom.settings import CrawlSettings, IndexSettings, Settings, StoreSettings
 from quadloom.stores.archive.warc_record import encode, file_header
+from quadloom.stores.backends import DATABASE
 from quadloom.stores.protocols.text import SearchRequest
-from quadloom.stores.sqlite.state import DATABASE
 from quadloom.warehouse import Warehouse
 
 pytestmark = pytest.mark.skipif(STRACE is None, reason="strace is not installed")

@@ -13,8 +13,8 @@ from faults.crawling import command, finish, kill_group, start
 from quadloom.model.page import Page
 from quadloom.process.failpoints import EXIT_CODE, REBUILD_POINTS, RECOVERY_POINTS
 from quadloom.stores.archive.warc_record import encode, file_header
+from quadloom.stores.backends import DATABASE
 from quadloom.stores.protocols.text import SearchRequest
-from quadloom.stores.sqlite.state import DATABASE
 from quadloom.warehouse import Warehouse
 
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from quadloom.crawling.topical.topic import SCORE
 from quadloom.model.quads import Quads
-from quadloom.stores.quads.memory import MemoryQuads
 from quadloom.stores.sqlite.catalog import SqliteCatalog
 from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.schema import SCHEMA
 from quadloom.stores.statistics import OPEN, STATISTICS, Statistics, mark_complete
+from quadloom_lab.memory.quads import MemoryQuads
 from thoroughness import examples
 
 TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
@@ -51,7 +51,8 @@ def test_what_the_warehouse_says_itself_is_not_counted() -> None:
 
 
 def test_after_a_crash_the_store_is_counted_anew(tmp_path: Path) -> None:
-    store, catalog = MemoryQuads(), SqliteCatalog(SqliteDatabase.open(tmp_path / "x.db", SCHEMA))
+    database = SqliteDatabase.open(tmp_path / "x.db", SCHEMA)
+    store, catalog = MemoryQuads(), SqliteCatalog(database)
     first = Statistics.resume(catalog, store)
     store.replace(page(1, [f"<urn:s:1> {TYPE} <urn:c:1>"]))  # written, but the process ended before it was counted
     assert not first.classes
@@ -60,4 +61,4 @@ def test_after_a_crash_the_store_is_counted_anew(tmp_path: Path) -> None:
     mark_complete(catalog)
     assert OPEN.get(catalog) is None
     assert Statistics.saved(catalog).classes == {"urn:c:1": 1}
-    catalog.close()
+    database.close()

@@ -19,7 +19,7 @@ from quadloom.cli.crawling.crawl import follow_crawl
 from quadloom.cli.session import Session, session
 from quadloom.crawling.run.report import CrawlReport
 from quadloom.settings import Settings
-from quadloom.stores.sqlite.state import DATABASE
+from quadloom.stores.backends import DATABASE
 from quadloom.warehouse import Warehouse
 from quadloom_lab.commands.bench import Hosts, Pages, Seed, bench_settings
 from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from quadloom.model.outcome import ArchiveRef, PageRow, Settlement
 from quadloom.model.phase import Owed, waiting_states
-from quadloom.stores.catalog_rows import count_names, repointed, visit_row, visits_of, waiting_counts
 from quadloom.stores.protocols.catalog import (
     FIRST_UNINDEXED,
     IndexedPage,
@@ -21,6 +20,7 @@ from quadloom.stores.protocols.catalog import (
     VisitKey,
     VisitRow,
 )
+from quadloom.stores.sql.catalog_rows import count_names, repointed, visit_row, visits_of, waiting_counts
 from quadloom_lab.memory.frontier import MemoryFrontier
 
 
@@ -37,9 +37,9 @@ class MemoryCatalog:
 
     def __init__(self, frontier: MemoryFrontier) -> None:
         self._pages: dict[int, PageRow] = {}
-        self._visits: dict[int, dict[float, VisitRow]] = {}
-        self._values: dict[str, bytes] = {}
-        self._leases: dict[int, str] = {}
+        self.values = MemoryValues()
+        self.visits = MemoryVisits()
+        self.backlog = MemoryBacklog(self._pages)
         self._inside = False
         self._joined: list[JoinedStore] = [frontier]
 
@@ -55,13 +55,16 @@ class MemoryCatalog:
         if self._inside:
             yield
             return
-        before = copy.deepcopy((self._pages, self._visits, self._values, self._leases))
+        dictionaries = (self._pages, self.values.stored, self.visits.stored, self.backlog.leases)
+        before = copy.deepcopy(dictionaries)
         others = [(store, store.snapshot()) for store in self._joined]
         self._inside = True
         try:
             yield
         except BaseException:
-            self._pages, self._visits, self._values, self._leases = before
+            for dictionary, content in zip(dictionaries, before, strict=True):
+                dictionary.clear()  # type: ignore[attr-defined]
+                dictionary.update(content)  # type: ignore[attr-defined]
             for store, snapshot in others:
                 store.restore(snapshot)
             raise
@@ -77,7 +80,7 @@ class MemoryCatalog:
                 marks = (old.indexed_quads, old.indexed_text) if old else (b"", b"")
                 self._pages[page.fingerprint] = replace(page, indexed_quads=marks[0], indexed_text=marks[1])
         for page in visits_of(settlements):
-            self._visits.setdefault(page.fingerprint, {})[page.fetched_at] = visit_row(page)
+            self.visits.stored.setdefault(page.fingerprint, {})[page.fetched_at] = visit_row(page)
 
     def page(self, fingerprint: int) -> PageRow | None:
         return self._pages.get(fingerprint)
@@ -96,13 +99,11 @@ class MemoryCatalog:
         keys = [key for key in sorted(self._pages) if key > after and host in ("", self._pages[key].host)]
         return [self._pages[key] for key in keys[:limit]]
 
-    def history(self, fingerprint: int) -> list[VisitRow]:
-        visits = self._visits.get(fingerprint, {})
-        return [visits[time] for time in sorted(visits, reverse=True)]
+    def fingerprints_of(self, kinds: Sequence[str]) -> list[int]:
+        return [key for key, page in self._pages.items() if page.kind in kinds]
 
-    def forget(self, visits: Sequence[VisitKey]) -> None:
-        for key, fetched_at in visits:
-            self._visits.get(key, {}).pop(fetched_at, None)
+    def hosts(self) -> list[str]:
+        return sorted({page.host for page in self._pages.values()})
 
     def amend(self, pages: Sequence[PageRow]) -> None:
         for page in pages:
@@ -117,9 +118,9 @@ class MemoryCatalog:
             page = self._pages.get(key)
             if page is not None:
                 self._pages[key] = repointed(page, moved)
-            for at, visit in self._visits.get(key, {}).items():
+            for at, visit in self.visits.stored.get(key, {}).items():
                 if visit.archive is not None and visit.archive in moved:
-                    self._visits[key][at] = replace(visit, archive=moved[visit.archive])
+                    self.visits.stored[key][at] = replace(visit, archive=moved[visit.archive])
 
     def unindexed(self, limit: int, after: UnindexedPlace = FIRST_UNINDEXED) -> list[PageRow]:
         behind = [
@@ -137,7 +138,32 @@ class MemoryCatalog:
                 done = (page.quads_digest, page.text_digest) == (quads, text)
                 self._pages[key] = replace(page, owed=page.owed & ~Owed.INDEX) if done else page
 
-    def owe(self, phase: Owed, *, host: str = "") -> int:
+    def counts(self) -> dict[str, int]:
+        counter: Counter[str] = Counter()
+        for page in self._pages.values():
+            counter.update(count_names(str(page.outcome), page.kind, page.status))
+        return dict(sorted(counter.items()))
+
+
+class MemoryVisits:
+    def __init__(self) -> None:
+        self.stored: dict[int, dict[float, VisitRow]] = {}
+
+    def of(self, fingerprint: int) -> list[VisitRow]:
+        visits = self.stored.get(fingerprint, {})
+        return [visits[time] for time in sorted(visits, reverse=True)]
+
+    def forget(self, visits: Sequence[VisitKey]) -> None:
+        for key, fetched_at in visits:
+            self.stored.get(key, {}).pop(fetched_at, None)
+
+
+class MemoryBacklog:
+    def __init__(self, pages: dict[int, PageRow]) -> None:
+        self._pages = pages
+        self.leases: dict[int, str] = {}
+
+    def add(self, phase: Owed, *, host: str = "") -> int:
         marked = [
             page
             for page in self._pages.values()
@@ -146,47 +172,43 @@ class MemoryCatalog:
         self._pages.update((page.fingerprint, replace(page, owed=page.owed | phase)) for page in marked)
         return len(marked)
 
-    def pay(self, phase: Owed, visits: Sequence[VisitKey]) -> None:
+    def remove(self, phase: Owed, visits: Sequence[VisitKey]) -> None:
         for key, fetched_at in visits:
             page = self._pages.get(key)
             if page is not None and page.fetched_at == fetched_at:
                 self._pages[key] = replace(page, owed=page.owed & ~phase)
 
-    def owing(self) -> dict[Owed, int]:
+    def counts(self) -> dict[Owed, int]:
         return waiting_counts((int(page.owed), 1) for page in self._pages.values())
 
-    def lease_pages(self, phase: Owed, limit: int, owner: str) -> list[PageRow]:
+    def lease(self, phase: Owed, limit: int, owner: str) -> list[PageRow]:
         ready = waiting_states(phase)
-        free = [page for key, page in self._pages.items() if int(page.owed) in ready and key not in self._leases]
+        free = [page for key, page in self._pages.items() if int(page.owed) in ready and key not in self.leases]
         found = sorted(free, key=lambda page: (page.fetched_at, page.fingerprint))[:limit]
-        self._leases.update((page.fingerprint, owner) for page in found)
+        self.leases.update((page.fingerprint, owner) for page in found)
         return found
 
-    def end_leases(self, owner: str, fingerprints: Sequence[int] | None = None) -> None:
-        for key in list(self._leases if fingerprints is None else fingerprints):
-            if self._leases.get(key) == owner:
-                del self._leases[key]
+    def release(self, owner: str, fingerprints: Sequence[int] | None = None) -> None:
+        for key in list(self.leases if fingerprints is None else fingerprints):
+            if self.leases.get(key) == owner:
+                del self.leases[key]
 
-    def lease_owners(self) -> list[str]:
-        return sorted(set(self._leases.values()))
+    def owners(self) -> list[str]:
+        return sorted(set(self.leases.values()))
+
+
+class MemoryValues:
+    def __init__(self) -> None:
+        self.stored: dict[str, bytes] = {}
 
     def get(self, name: str, *, lock: bool = False) -> bytes | None:
-        return self._values.get(name)
+        return self.stored.get(name)
 
     def put(self, name: str, value: bytes | None) -> None:
         if value is None:
-            self._values.pop(name, None)
+            self.stored.pop(name, None)
         else:
-            self._values[name] = value
+            self.stored[name] = value
 
     def names(self, prefix: str) -> list[str]:
-        return sorted(name for name in self._values if name.startswith(prefix))
-
-    def counts(self) -> dict[str, int]:
-        counter: Counter[str] = Counter()
-        for page in self._pages.values():
-            counter.update(count_names(str(page.outcome), page.kind, page.status))
-        return dict(sorted(counter.items()))
-
-    def close(self) -> None:
-        """Nothing to write."""
+        return sorted(name for name in self.stored if name.startswith(prefix))

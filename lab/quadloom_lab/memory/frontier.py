@@ -36,11 +36,6 @@ from quadloom.stores.protocols.frontier import (
     VisitClass,
 )
 
-_OF_VISIT = (
-    *("href", "key", "host", "fingerprint", "depth", "priority", "kind", "attempt", "etag", "last_modified"),
-    *("via", "anchor", "score"),
-)
-
 
 class _Url:
     def __init__(self, found: Discovery) -> None:
@@ -62,12 +57,48 @@ class _Host:
 
 
 class _Lease(NamedTuple):
-    """A visit that was handed out, and both clocks of its host as they were before."""
-
     visit: Visit
     next_at: float
     address_clock: float
     answered: bool = False
+
+
+class MemoryHosts:
+    def __init__(self, frontier: MemoryFrontier) -> None:
+        self._frontier = frontier
+
+    def block(self, host: str, until: float, reason: str) -> None:
+        entry = self._frontier._hosts.setdefault(host, _Host(host))
+        self._frontier._set(entry, blocked_until=until, block_reason=reason)
+
+    def reserve(self, host: str, now: float) -> float | None:
+        entry = self._frontier._hosts.setdefault(host, _Host(host))
+        leased = sum(lease.visit.host == host and not lease.answered for lease in self._frontier._leases.values())
+        if leased + entry.reserved >= (self._frontier.policy.for_host(host).per_site or 1):
+            return None
+        at = max(now, self._frontier._ready_at(entry))
+        entry.reserved += 1
+        self._frontier._start_clocks(entry, at)
+        return at
+
+    def free(self, host: str, next_at: float, now: float) -> None:
+        self._frontier._hosts[host].reserved -= 1
+        self._frontier._set(self._frontier._hosts[host], next_at=max(self._frontier._hosts[host].row.next_at, next_at))
+
+    def rows(self, *, limit: int = 1000, offset: int = 0, own: bool = False) -> list[HostRow]:
+        return [row for name in sorted(self._frontier._hosts)[offset : offset + limit] if (row := self.get(name))]
+
+    def get(self, host: str) -> HostRow | None:
+        entry = self._frontier._hosts.get(host)
+        queued = sum(url.host == host and url.state is UrlState.QUEUED for url in self._frontier._urls.values())
+        return replace(entry.row, queued=queued) if entry is not None else None
+
+    def put(self, row: HostRow) -> None:
+        host = self._frontier._hosts.setdefault(row.host, _Host(row.host))
+        known = ("delay", "budget", "crawl_delay", "robots", "robots_expires")
+        self._frontier._set(host, **{name: getattr(row, name) for name in known})
+        self._frontier._set(host, next_at=max(host.row.next_at, host.asked_at + self._frontier._delay(host.row)))
+        self._frontier._apply_budget(host)
 
 
 class MemoryFrontier:
@@ -76,6 +107,7 @@ class MemoryFrontier:
         self._scope = scope
         self._urls: dict[int, _Url] = {}
         self._hosts: dict[str, _Host] = {}
+        self.hosts = MemoryHosts(self)
         self._leases: dict[int, _Lease] = {}
         self._addresses: dict[str, float] = {}
         self._site_turns: dict[str, int] = {}
@@ -190,7 +222,7 @@ class MemoryFrontier:
 
     def _hand_out(self, url: _Url, now: float, duration: float) -> Visit:
         host = self._hosts[url.host]
-        same = {name: getattr(url, name) for name in _OF_VISIT}
+        same = {name: getattr(url, name) for name in Visit.__struct_fields__ if hasattr(url, name)}
         visit = Visit(**same, known=url.visits > 0, not_before=now, deadline=now + duration)
         self._leases[url.fingerprint] = _Lease(visit, host.row.next_at, self._addresses.get(host.row.address, 0.0))
         self._start_clocks(host, now)
@@ -302,39 +334,6 @@ class MemoryFrontier:
                 times.append(max(now, url.due, self._ready_at(self._hosts[url.host])))
         return min(times, default=None)
 
-    def block(self, host: str, until: float, reason: str) -> None:
-        entry = self._hosts.setdefault(host, _Host(host))
-        self._set(entry, blocked_until=until, block_reason=reason)
-
-    def reserve(self, host: str, now: float) -> float | None:
-        entry = self._hosts.setdefault(host, _Host(host))
-        leased = sum(lease.visit.host == host and not lease.answered for lease in self._leases.values())
-        if leased + entry.reserved >= (self.policy.for_host(host).per_site or 1):
-            return None
-        at = max(now, self._ready_at(entry))
-        entry.reserved += 1
-        self._start_clocks(entry, at)
-        return at
-
-    def free(self, host: str, next_at: float, now: float) -> None:
-        self._hosts[host].reserved -= 1
-        self._set(self._hosts[host], next_at=max(self._hosts[host].row.next_at, next_at))
-
-    def hosts(self, *, limit: int = 1000, offset: int = 0, own: bool = False) -> list[HostRow]:
-        return [row for name in sorted(self._hosts)[offset : offset + limit] if (row := self.host(name))]
-
-    def host(self, host: str) -> HostRow | None:
-        entry = self._hosts.get(host)
-        queued = sum(url.host == host and url.state is UrlState.QUEUED for url in self._urls.values())
-        return replace(entry.row, queued=queued) if entry is not None else None
-
-    def put_host(self, row: HostRow) -> None:
-        host = self._hosts.setdefault(row.host, _Host(row.host))
-        self._set(host, delay=row.delay, budget=row.budget, crawl_delay=row.crawl_delay)
-        self._set(host, robots=row.robots, robots_expires=row.robots_expires)
-        self._set(host, next_at=max(host.row.next_at, host.asked_at + self._delay(host.row)))
-        self._apply_budget(host)
-
     def request(self, urls: Sequence[Discovery], now: float) -> int:
         for found in urls:
             url = self._urls.get(found.fingerprint) or self._insert(found)
@@ -383,7 +382,7 @@ class MemoryFrontier:
 
     def explain(self, key: str, now: float) -> Explanation | None:
         url = self._urls.get(fingerprint(key))
-        row = self.host(url.host) if url is not None else None
+        row = self.hosts.get(url.host) if url is not None else None
         if url is None or row is None:
             return None
         lease = self._leases.get(url.fingerprint)

@@ -33,6 +33,9 @@ class MemoryOutbox:
     def last_id(self) -> int:
         return self._last
 
+    def skip_ids(self, until: int) -> None:
+        self._last = max(self._last, until)
+
     def trim(self, before: float, *, waiting: Mapping[str, int] = NOBODY) -> int:
         kept = [item for item in self._notices if not is_trimmed(item, before, waiting)]
         dropped = len(self._notices) - len(kept)

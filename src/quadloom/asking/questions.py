@@ -119,7 +119,7 @@ class WarehouseQueries:
             "outcomes": {**by["outcome"]},
             "kinds": {**by["kind"]},
             "statuses": {**by["status"]},
-            **({"owed": _owed(stores.catalog)} if stores.catalog.owing() else {}),
+            **({"owed": _owed(stores.catalog)} if stores.catalog.backlog.counts() else {}),
             "numbers": msgspec.structs.asdict(self.numbers()),
             "quads": len(stores.quads),
             "documents": len(stores.text),
@@ -160,7 +160,7 @@ class WarehouseQueries:
 
 def _owed(catalog: Catalog) -> dict[str, Value]:
     """How many pages wait for each phase, in the order of the phases."""
-    owing = catalog.owing()
+    owing = catalog.backlog.counts()
     return {phase: owing[owed] for phase, owed in OWED_BY_PHASE.items() if owed in owing}
 
 

@@ -87,7 +87,7 @@ def summary(catalog: Catalog, frontier: Frontier, quads: QuadStore, *, limit: in
     for name, number in (+statistics.properties).items():
         vocabularies[namespace(name)] += number
     sites: Counter[str] = Counter()
-    for host in frontier.hosts(limit=1_000_000):
+    for host in frontier.hosts.rows(limit=1_000_000):
         sites[host.site] += host.pages
     pages = [row for row in catalog.scan(limit=SAMPLE) if row.changed_at]
     sizes, rates = _sampled(pages)

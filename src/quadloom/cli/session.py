@@ -56,9 +56,9 @@ class Session:
     def loaded(self) -> LoadedSettings:
         """With what all machines share, if this is a cluster's: a worker needs only the address of the database."""
         own = load(config=self.config, overrides=self._overrides)
-        if not own.settings.stores.frontier.startswith("postgresql:"):
+        if not own.settings.stores.is_shared:
             return own
-        from quadloom.stores.postgres.state import shared_settings  # not needed by most commands
+        from quadloom.stores.backends import shared_settings  # not needed by most commands
 
         shared = shared_settings(own.settings)
         if shared is None:

@@ -84,7 +84,7 @@ class Runs:
     def extract(self, *, everything: bool, host: str, follow: bool) -> RunningCrawl:
         """The phase extract, also over pages that owe nothing."""
         if everything or host:
-            self._stores.catalog.owe(Owed.EXTRACT, host=host)
+            self._stores.catalog.backlog.add(Owed.EXTRACT, host=host)
         return self.phase("extract", (), {}, follow=follow)
 
     def work(self, *, forever: bool, notice: Callable[[str], None]) -> ClusterMember:

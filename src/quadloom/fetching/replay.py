@@ -23,7 +23,7 @@ from quadloom.model.outcome import ArchiveRef
 from quadloom.model.page import Page
 from quadloom.process.clock import unix_time
 from quadloom.settings import Settings
-from quadloom.stores.archive.warc import WarcArchive
+from quadloom.stores.backends import open_warc_files
 from quadloom.stores.protocols.archive import Archive
 
 
@@ -112,7 +112,7 @@ class ReplaySource(msgspec.Struct, frozen=True):
                 f"crawl.transport: there are no WARC files in {folder}",
                 hint="name a warehouse, or its archive folder: replay:DIRECTORY",
             )
-        return WarcArchive([folder], read_only=True)
+        return open_warc_files(folder)
 
 
 def replay_source(settings: Settings) -> ReplaySource | None:

@@ -24,7 +24,7 @@ _BUFFERED = 500  # pages
 
 def has_links(settings: Settings) -> bool:
     """Whether this directory has the links of all pages."""
-    return settings.stores.frontier.startswith("sqlite:")
+    return not settings.stores.is_shared
 
 
 class LinkRecorder:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from quadloom.errors import StoreError
 from quadloom.settings import Settings
-from quadloom.stores.backends import exists
+from quadloom.stores.backends import DATABASE, exists
 from quadloom.stores.opened import places_of
-from quadloom.stores.sqlite.state import DATABASE
 
 
 def way_out(path: Path, settings: Settings) -> str:

@@ -162,7 +162,7 @@ def _rewrite(
 def _histories(catalog: Catalog, before: float) -> Iterator[_History]:
     for page in all_pages(catalog):
         history = _History(page, [], [])
-        for visit in catalog.history(page.fingerprint):
+        for visit in catalog.visits.of(page.fingerprint):
             (history.expired if _is_expired(visit, page, before) else history.current).append(visit)
         yield history
 
@@ -196,7 +196,7 @@ def _noticed_refs(stores: Stores, without: Container[int] = ()) -> Iterator[Arch
 def _forget(catalog: Catalog, before: float) -> None:
     expired = (visit for history in _histories(catalog, before) for visit in history.expired)
     for batch in batches(expired, _VISITS):
-        catalog.forget([VisitKey(visit.fingerprint, visit.fetched_at) for visit in batch])
+        catalog.visits.forget([VisitKey(visit.fingerprint, visit.fetched_at) for visit in batch])
 
 
 def _live_records(stores: Stores, before: float, files: Iterable[str]) -> dict[str, _LiveRecords]:

@@ -30,11 +30,11 @@ from quadloom.process.clock import unix_time
 from quadloom.process.failpoints import Failpoints
 from quadloom.settings import IndexSettings, Settings
 from quadloom.stores.backends import local_indexes, open_quads, open_text
+from quadloom.stores.lock import WarehouseLock
 from quadloom.stores.opened import INDEXES, Places, Stores, places_of
 from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.protocols.text import TextWriter
-from quadloom.stores.sqlite.lock import WarehouseLock
 from quadloom.stores.statistics import Statistics
 
 _BATCH = 2000  # pages; each batch is a commit of both indexes, and large ones cost less for each page

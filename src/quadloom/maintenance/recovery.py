@@ -9,7 +9,7 @@ The folder of an archive may have come from somebody else, and a record in it ma
 crawl writes (no web address, a time in no calendar) is left out like one that cannot be read.
 
 What no page says is lost: URLs that a person excluded or requested, subscriptions, saved queries, visits that found a
-page unchanged. If the old database can be read in part, these are taken from there (`quadloom.maintenance.salvage`).
+page unchanged. If the old database can be read in part, these are taken from there (`quadloom.stores.sqlite.salvage`).
 
 The new database is written in `recovery/`, the indexes beside the old ones. Then, in this order:
 
@@ -42,7 +42,6 @@ from quadloom.maintenance.archive_order import all_pages
 from quadloom.maintenance.batches import batches
 from quadloom.maintenance.links import LinkRecorder
 from quadloom.maintenance.rebuild import other_graphs
-from quadloom.maintenance.salvage import DamagedDatabase
 from quadloom.maintenance.swap import SpooledLedger, abandon, commit
 from quadloom.model.event import EventKind
 from quadloom.model.link import LinkKind
@@ -58,16 +57,17 @@ from quadloom.planning.scope import KEPT_DEPTH, Scope, ScopeRecord
 from quadloom.process.durable import make_folder, sync
 from quadloom.process.failpoints import Failpoints
 from quadloom.settings import Settings
+from quadloom.stores import backends
 from quadloom.stores.archive.placed import PlacedArchive
-from quadloom.stores.backends import fresh_quads, open_archive, open_quads, open_state, open_text
+from quadloom.stores.backends import DATABASE
+from quadloom.stores.lock import WarehouseLock
 from quadloom.stores.named_values import restore
 from quadloom.stores.opened import Places, Stores, places_of
 from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.protocols.frontier import ScheduledPage
 from quadloom.stores.protocols.quads import QuadStore
-from quadloom.stores.sqlite.lock import WarehouseLock
-from quadloom.stores.sqlite.outbox import begin_ids_after
-from quadloom.stores.sqlite.state import DATABASE
+from quadloom.stores.protocols.queries import QuerySource
+from quadloom.stores.protocols.state import DamagedState
 from quadloom.stores.statistics import Statistics
 
 RECOVERY = "recovery"  # the folder of the new database
@@ -106,14 +106,14 @@ def recover(
 
     Raises `UsageError` if its database is whole, `StoreError` if it is on a server or the archive has no page, and
     `WarehouseLocked` if a process owns the warehouse. Then nothing has changed."""
-    if not settings.stores.frontier.startswith("sqlite:"):
+    if settings.stores.is_shared:
         raise StoreError("the database of this warehouse is on a server", hint="restore it there, from a backup")
     if not path.is_dir():
         raise StoreError(f"there is no warehouse at {path}", hint="name its directory with -w")
     lock = WarehouseLock(path)
     try:
         old = path / DATABASE if (path / DATABASE).exists() else path / DAMAGED
-        with closing(DamagedDatabase(old)) as damaged:
+        with closing(backends.open_damaged(old)) as damaged:
             if damaged.is_whole() and old.name == DATABASE:
                 raise UsageError(
                     f"the database of {path} is not damaged, so nothing was changed",
@@ -135,7 +135,7 @@ class _Recovery:
         self,
         path: Path,
         settings: Settings,
-        damaged: DamagedDatabase,
+        damaged: DamagedState,
         progress: Callable[[int], None],
         notice: Notice,
     ) -> None:
@@ -158,11 +158,11 @@ class _Recovery:
             archive = opened.enter_context(closing(_open_archive(path, settings)))
             make_folder(path / RECOVERY)
             old = opened.enter_context(_old_quads(places, settings))
-            state = opened.enter_context(closing(open_state(path / RECOVERY, settings, writable=True)))
+            state = opened.enter_context(closing(backends.open_state(path / RECOVERY, settings, writable=True)))
             frontier = opened.enter_context(closing(state.frontier(Scope(_ANYWHERE), self._now)))
             ledger = opened.enter_context(closing(SpooledLedger(path)))
-            quads = opened.enter_context(fresh_quads(places.new("quads"), settings))
-            text = opened.enter_context(closing(open_text(places.new("text"), settings, writable=True)))
+            quads = opened.enter_context(backends.fresh_quads(places.new("quads"), settings))
+            text = opened.enter_context(closing(backends.open_text(places.new("text"), settings, writable=True)))
             stores = Stores(
                 path=path,
                 settings=settings,
@@ -174,7 +174,7 @@ class _Recovery:
                 text=text,
                 outbox=state.outbox,
                 bus=state.bus,
-                query_source=places.new("quads"),
+                query_source=QuerySource(str(places.new("quads"))),
                 opened_at=state.changed_mark(),
             )
             kept = self._keep_values(stores)
@@ -188,6 +188,7 @@ class _Recovery:
                 quads.insert_new([Quads.of(graph, old.graph(graph)) for graph in other_graphs(old) if graph != VISITS])
             quads.flush()
             text.commit()
+            state.outbox.skip_ids(int(time.time()))  # whatever the lost database has used, was less
             ledger.complete(Statistics.recounted(quads, stores.catalog).encode())
             return RecoveryReport(
                 pages=sum(1 for _ in all_pages(stores.catalog)),
@@ -352,13 +353,13 @@ class _Recovery:
 def _open_archive(path: Path, settings: Settings) -> Archive:
     """For writing, which ends a file that a crash left open; but only if there are records: a disk that is not mounted
     must not get an empty archive."""
-    with closing(open_archive(path / "archive", settings, writable=False)) as found:
+    with closing(backends.open_archive(path / "archive", settings, writable=False)) as found:
         if not found.size():
             raise StoreError(
                 f"the archive of {path} has no page, so there is nothing to recover from",
                 hint=f"mount its disk, or restore {DATABASE} from a backup",
             )
-    return open_archive(path / "archive", settings, writable=True)
+    return backends.open_archive(path / "archive", settings, writable=True)
 
 
 def _records(archive: Archive) -> Iterator[tuple[ArchiveRef, Page | Failure]]:
@@ -410,7 +411,7 @@ def _topical_pages(quads: QuadStore | None) -> frozenset[int]:
 def _old_quads(places: Places, settings: Settings) -> Iterator[QuadStore | None]:
     """The quads of before, if they can be read."""
     try:
-        store = open_quads(places.of("quads"), settings, writable=False)
+        store = backends.open_quads(places.of("quads"), settings, writable=False)
     except StoreError:
         yield None
         return
@@ -433,7 +434,6 @@ def _put_in_place(places: Places, failpoints: Failpoints) -> None:
         Path(f"{old}{ending}").unlink(missing_ok=True)
     failpoints.reach("recovery-old-away")
     new = path / RECOVERY / DATABASE
-    begin_ids_after(new, int(time.time()))  # whatever the lost database has used, was less
     sync(new)
     new.rename(old)
     sync(path)

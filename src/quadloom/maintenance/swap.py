@@ -32,10 +32,10 @@ from quadloom.model.link import Discovery
 from quadloom.process.clock import unix_time
 from quadloom.process.durable import sync, sync_tree, write_file
 from quadloom.process.failpoints import Failpoints
+from quadloom.process.retry import retry_when_unavailable
 from quadloom.stores.opened import INDEXES, JOURNAL, Places, Stores
 from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.stores.statistics import STATISTICS, mark_complete
-from quadloom.stores.transactions import retry_when_unavailable
 
 _MARKS = "rebuild.marks"
 

@@ -31,7 +31,7 @@ from quadloom.process.failpoints import Failpoints
 from quadloom.settings import Settings
 from quadloom.stores.backends import fresh_quads, fresh_text, local_indexes, refilled_quads
 from quadloom.stores.opened import Stores
-from quadloom.stores.protocols.state import Shards
+from quadloom.stores.protocols.cluster import Shards
 
 Progress = Callable[[int], None]
 

@@ -25,8 +25,8 @@ from quadloom.model.page_result import PageResult
 from quadloom.model.wire import decode, encode
 from quadloom.process.bulk_tasks import BulkJob, Runner, TaskResult
 from quadloom.settings import Settings
-from quadloom.stores.archive.warc import MISSING_FILE
 from quadloom.stores.opened import Stores
+from quadloom.stores.protocols.archive import MISSING_FILE
 
 FOLDER = "verify.tasks"
 _MOST = 1000  # differences that the task of one file reports
@@ -244,7 +244,7 @@ def _page_drifts(stores: Stores, links: StoredLinks | None, item: ReprocessedPag
 
 
 def _archive_drifts(stores: Stores, row: PageRow, page: Page | None) -> Iterator[Drift]:
-    older = {visit.archive for visit in stores.catalog.history(row.fingerprint)} - {None, row.archive}
+    older = {visit.archive for visit in stores.catalog.visits.of(row.fingerprint)} - {None, row.archive}
     unread = [row.archive] if page is None else []
     for ref in (*unread, *sorted((ref for ref in older if ref is not None), key=lambda ref: (ref.file, ref.offset))):
         try:

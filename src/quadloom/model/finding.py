@@ -124,26 +124,8 @@ def docs_of(code: str) -> str:
 
 
 def reported(finding: Finding, page: str) -> FindingRecord:
-    return FindingRecord(
-        id=finding.identity,
-        code=finding.code,
-        severity=finding.severity,
-        page=page,
-        message=finding.message,
-        fix=finding.advice,
-        phase=finding.phase,
-        syntax=finding.syntax,
-        type=finding.type,
-        path=finding.path,
-        line=finding.line,
-        column=finding.column,
-        excerpt=finding.excerpt,
-        caret=finding.caret,
-        found=finding.found,
-        expected=finding.expected,
-        docs=docs_of(finding.code),
-        since=finding.since,
-    )
+    same = {name: getattr(finding, name) for name in FindingRecord.__struct_fields__ if hasattr(finding, name)}
+    return FindingRecord(id=finding.identity, page=page, fix=finding.advice, docs=docs_of(finding.code), **same)
 
 
 class PageAudit(msgspec.Struct, frozen=True, array_like=True):

@@ -12,11 +12,14 @@ import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
+from itertools import repeat
 
 import msgspec
 
 from quadloom.errors import QuadloomError, StoreError
-from quadloom.process.channel import Channel, ChannelClosed, ChildProcess, run, start
+from quadloom.process.channel import Channel, run, start
+from quadloom.process.request_child import ChildEnded, RequestChild
+from quadloom.process.retry import retry
 
 _TRIES = 3
 _AHEAD = 2  # results for each process that wait to be taken: beyond, the processes wait
@@ -78,19 +81,16 @@ class _TaskThread:
     """A thread with a child process of its own, which takes tasks until none is left."""
 
     def __init__(self, job: BulkJob, waiting: queue.SimpleQueue[str], results: queue.Queue[TaskResult]) -> None:
-        self._job = job
         self._waiting = waiting
         self._results = results
-        self._child: ChildProcess | None = None
+        self._child = RequestChild(lambda: start(__name__, job))
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="bulk", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
         self._closed.set()
-        child = self._child
-        if child is not None:
-            child.kill()
+        self._child.close()
         self._thread.join()
 
     def _run(self) -> None:
@@ -102,8 +102,7 @@ class _TaskThread:
                     return
                 self._put(self._done(task))
         finally:
-            if self._child is not None:
-                self._child.close()
+            self._child.end()
 
     def _put(self, result: TaskResult) -> None:
         while not self._closed.is_set():
@@ -112,21 +111,12 @@ class _TaskThread:
                 return
 
     def _done(self, task: str) -> TaskResult:
-        for _ in range(_TRIES):
-            try:
-                if self._child is None:
-                    self._child = start(__name__, self._job)
-                self._child.channel.send(task)
-                return self._child.channel.receive(TaskResult)
-            except ChannelClosed:
-                if self._child is not None:
-                    self._child.close()
-                    self._child = None
-                if self._closed.is_set():
-                    break
-        return TaskResult(
-            task, error=f"{task}: the process that worked on it died {_TRIES} times", hint="is there enough memory?"
-        )
+        try:
+            return retry(lambda: self._child.ask(task, TaskResult), repeat(0.0, _TRIES - 1), ChildEnded)
+        except ChildEnded:
+            return TaskResult(
+                task, error=f"{task}: the process that worked on it died {_TRIES} times", hint="is there enough memory?"
+            )
 
 
 def opened(job: BulkJob) -> AbstractContextManager[TaskFunction]:

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from quadloom.errors import ChildFailed
 from quadloom.process.channel import ChannelClosed
+from quadloom.process.retry import backoff
 
 Child = TypeVar("Child")
 
@@ -22,11 +23,12 @@ class Restarts:
     A child that has worked is replaced at once. One that ended before it was ready, or before it did anything, is
     replaced after a pause. After `_STARTS` failed starts in a row, `start_again` raises `ChildFailed`: the machine
     lacks memory, processes or files, or the installation is damaged, and one more start changes nothing. After `close`
-    no child is started. Any thread may call any method.
+    no child is started. Any thread may call any method. `wait` waits for an event, at most so many seconds.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, wait: Callable[[threading.Event, float], bool] = threading.Event.wait) -> None:
         self._name = name
+        self._wait = wait
         self._failed_starts = 0
         self._idle_deaths = 0
         self._closed = threading.Event()
@@ -55,7 +57,7 @@ class Restarts:
 
         `was_ready` and `cause` are of the child that died; `cause` is a predicate, such as "ended with exit code 1".
         """
-        while not self._closed.wait(self._pause(was_ready=was_ready, cause=cause)):
+        while not self._wait(self._closed, self._pause(was_ready=was_ready, cause=cause)):
             with self._starting:
                 if self._closed.is_set():
                     return None
@@ -85,4 +87,4 @@ class Restarts:
             )
         if self._idle_deaths < 2 and was_ready:
             return 0.0
-        return min(_FIRST_PAUSE * 2.0 ** (self._idle_deaths - 1), _LONGEST_PAUSE)
+        return backoff(self._idle_deaths, _FIRST_PAUSE, _LONGEST_PAUSE)

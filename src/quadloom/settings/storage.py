@@ -66,6 +66,11 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         Seconds, doc("SPARQL server: longest wait for data before it counts as unreachable, seconds"), ABOVE_0
     ] = 60.0
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether several machines may share the warehouse: its frontier is on a server."""
+        return self.frontier.startswith("postgresql:")
+
 
 class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Many machines on one PostgreSQL database."""

@@ -1,7 +1,7 @@
 """Which backend serves which seam, by the scheme of its URL in `[stores]`. The only place that names backends.
 
 A new backend is a line here and a class that passes the seam's contract suite: the pipeline does not know which one it
-has. A backend for many machines is imported when it is chosen.
+has. Nothing outside of `quadloom.stores` imports an engine. An engine is imported when it is chosen.
 """
 
 from __future__ import annotations
@@ -13,26 +13,23 @@ from typing import TYPE_CHECKING
 
 from quadloom.errors import SettingsError
 from quadloom.settings import Settings
-from quadloom.stores.archive.warc import WarcArchive
 from quadloom.stores.protocols.archive import Archive
-from quadloom.stores.protocols.quads import QuadStore
-from quadloom.stores.protocols.state import State
-from quadloom.stores.protocols.text import TextIndex
-from quadloom.stores.quads.memory import MemoryQuads
-from quadloom.stores.quads.oxigraph import OxigraphQuads
+from quadloom.stores.protocols.cluster import Cluster
+from quadloom.stores.protocols.quads import QuadStore, RefilledQuadStore
+from quadloom.stores.protocols.queries import QuerySource
+from quadloom.stores.protocols.state import DamagedState, State
+from quadloom.stores.protocols.text import FreshTextShards, TextIndex, TextWriter
 from quadloom.stores.shards import worker_name
-from quadloom.stores.sqlite.state import DATABASE, EmbeddedState
-from quadloom.stores.tantivy.index import TantivyText
-from quadloom.stores.tantivy.sharded import ShardedText
-from quadloom.stores.text_queries.synonyms import NO_SYNONYMS, Synonyms
 
 if TYPE_CHECKING:
-    from quadloom.stores.quads.sharded import RefilledShards
-    from quadloom.stores.quads.sparql import RefilledQuads
-    from quadloom.stores.quads.sparql_client import SparqlServer, SparqlServers
+    from quadloom.stores.text_queries.synonyms import Synonyms
+
+DATABASE = "quadloom.db"  # the file of an embedded state
 
 
 def _warc(folder: Path, settings: Settings, writable: bool) -> Archive:
+    from quadloom.stores.archive.warc import WarcArchive
+
     shared = settings.stores.archive.partition(":")[2].removeprefix("//")
     if shared:
         from quadloom.stores.archive.shared import SharedWarcArchive
@@ -53,15 +50,16 @@ def _s3(folder: Path, settings: Settings, writable: bool) -> Archive:
         writer=settings.stores.archive_writer,
         file_bytes=settings.stores.archive_file_bytes,
         upload_seconds=settings.stores.archive_upload_seconds,
-        shared=not settings.stores.frontier.startswith("sqlite:"),
+        shared=settings.stores.is_shared,
         read_only=not writable,
     )
 
 
 def _oxigraph(folder: Path, settings: Settings, writable: bool) -> QuadStore:
-    if not writable and not folder.exists() and not settings.stores.frontier.startswith("sqlite:"):
-        return MemoryQuads()  # a machine that only reads what others crawl has no quads of its own
-    return OxigraphQuads(folder, read_only=not writable)
+    from quadloom.stores.quads.oxigraph import OxigraphQuads
+
+    # A machine that only reads what others crawl has no quads of its own.
+    return OxigraphQuads(folder, read_only=not writable, may_be_missing=settings.stores.is_shared)
 
 
 def _sparql(_folder: Path, settings: Settings, writable: bool) -> QuadStore:
@@ -76,10 +74,14 @@ def _sparql(_folder: Path, settings: Settings, writable: bool) -> QuadStore:
 
 
 def _tantivy(folder: Path, settings: Settings, writable: bool) -> TextIndex:
+    from quadloom.stores.tantivy.index import TantivyText
+
     return TantivyText(folder, read_only=not writable, synonyms=_synonyms(settings))
 
 
 def _sharded_text(_folder: Path, settings: Settings, writable: bool) -> TextIndex:
+    from quadloom.stores.tantivy.sharded import ShardedText
+
     return ShardedText(_shared_text(settings), read_only=not writable, synonyms=_synonyms(settings))
 
 
@@ -95,12 +97,17 @@ def _shared_text(settings: Settings) -> Path:
 
 def _postgres_text(_folder: Path, settings: Settings, writable: bool) -> TextIndex:
     from quadloom.stores.postgres.database import PostgresDatabase
-    from quadloom.stores.postgres.state import database_url
     from quadloom.stores.postgres.text import PostgresText
 
-    address = database_url(settings)
+    address = settings.stores.frontier
     database = PostgresDatabase.open(address) if writable else PostgresDatabase.read_only(address)
     return PostgresText(database, _synonyms(settings))
+
+
+def _embedded(path: Path, settings: Settings, writable: bool, fetches: bool) -> State:
+    from quadloom.stores.sqlite.state import EmbeddedState
+
+    return EmbeddedState(path / DATABASE, settings, writable, fetches)
 
 
 def _cluster(path: Path, settings: Settings, writable: bool, fetches: bool) -> State:
@@ -110,6 +117,8 @@ def _cluster(path: Path, settings: Settings, writable: bool, fetches: bool) -> S
 
 
 def _synonyms(settings: Settings) -> Synonyms:
+    from quadloom.stores.text_queries.synonyms import NO_SYNONYMS, Synonyms
+
     return Synonyms.read(Path(settings.index.synonyms)) if settings.index.synonyms else NO_SYNONYMS
 
 
@@ -128,11 +137,18 @@ TEXT_INDEXES: dict[str, Callable[[Path, Settings, bool], TextIndex]] = {
 _FOLDERS = ("oxigraph", "tantivy", "embedded")  # may name their folder, see `Places` in `quadloom.stores.opened`
 REMOTE = frozenset(("s3", "sparql+http", "sparql+https", "tantivy+shards"))  # take an address
 # Frontier and catalog share a database, so that a settlement is one transaction.
-STATES: dict[str, Callable[[Path, Settings, bool, bool], State]] = {"sqlite": EmbeddedState, "postgresql": _cluster}
+STATES: dict[str, Callable[[Path, Settings, bool, bool], State]] = {"sqlite": _embedded, "postgresql": _cluster}
 
 
 def open_archive(folder: Path, settings: Settings, *, writable: bool) -> Archive:
     return ARCHIVES[_scheme("archive", settings.stores.archive, tuple(ARCHIVES))](folder, settings, writable)
+
+
+def open_warc_files(folder: Path) -> Archive:
+    """A folder of WARC files, for reading."""
+    from quadloom.stores.archive.warc import WarcArchive
+
+    return WarcArchive([folder], read_only=True)
 
 
 def open_quads(folder: Path, settings: Settings, *, writable: bool) -> QuadStore:
@@ -152,7 +168,7 @@ def fresh_quads(folder: Path, settings: Settings) -> Iterator[QuadStore]:
             yield quads
 
 
-def refilled_quads(settings: Settings) -> RefilledQuads | RefilledShards:
+def refilled_quads(settings: Settings) -> RefilledQuadStore:
     """The quads of servers, for a rebuild in place; many processes may write different pages. The caller closes it, and
     calls `finish` when all of them are done."""
     from quadloom.stores.quads.sharded import RefilledShards
@@ -163,14 +179,13 @@ def refilled_quads(settings: Settings) -> RefilledQuads | RefilledShards:
     return RefilledShards(servers) if len(servers) > 1 else RefilledQuads(servers[0])
 
 
-def query_source(folder: Path, settings: Settings) -> Path | SparqlServer | SparqlServers:
+def query_source(folder: Path, settings: Settings) -> QuerySource:
     """What evaluates user queries: the files of an embedded store, or the servers."""
     if _scheme("quads", settings.stores.quads, tuple(QUAD_STORES)) not in REMOTE:
-        return folder
-    from quadloom.stores.quads.sparql_client import SparqlServers, servers_of
+        return QuerySource(str(folder))
+    from quadloom.stores.quads.sparql_client import servers_of
 
-    servers = servers_of(settings)
-    return SparqlServers(servers) if len(servers) > 1 else servers[0]
+    return QuerySource(servers=servers_of(settings))
 
 
 def open_text(folder: Path, settings: Settings, *, writable: bool) -> TextIndex:
@@ -178,16 +193,23 @@ def open_text(folder: Path, settings: Settings, *, writable: bool) -> TextIndex:
 
 
 @contextmanager
-def fresh_text(folder: Path, settings: Settings) -> Iterator[TextIndex]:
+def fresh_text(folder: Path, settings: Settings) -> Iterator[TextWriter]:
     """An index to fill from nothing, as with `fresh_quads`. Documents in the database are replaced one by one."""
     directory = shared_text(settings)
     if directory is not None:
-        with closing(ShardedText(directory, fresh=True)) as sharded:
+        with closing(fresh_text_shards(directory)) as sharded:
             yield sharded
             sharded.publish()
     else:
         with closing(open_text(folder, settings, writable=True)) as text:
             yield text
+
+
+def fresh_text_shards(directory: Path) -> FreshTextShards:
+    """The text indexes of shards, to fill from nothing; many processes may fill different shards."""
+    from quadloom.stores.tantivy.sharded import ShardedText
+
+    return ShardedText(directory, fresh=True)
 
 
 def local_indexes(settings: Settings) -> tuple[str, ...]:
@@ -200,7 +222,7 @@ def local_indexes(settings: Settings) -> tuple[str, ...]:
 
 def exists(path: Path, settings: Settings) -> bool:
     """Whether there may be a warehouse. For a server the answer is always yes: only opening it could tell."""
-    return not settings.stores.frontier.startswith("sqlite:") or (path / DATABASE).exists()
+    return settings.stores.is_shared or (path / DATABASE).exists()
 
 
 def open_state(path: Path, settings: Settings, *, writable: bool, fetches: bool = True) -> State:
@@ -215,11 +237,64 @@ def open_state(path: Path, settings: Settings, *, writable: bool, fetches: bool 
     return STATES[scheme](path, settings, writable, fetches)
 
 
+def open_damaged(file: Path) -> DamagedState:
+    """What can still be read from the database file of an embedded state."""
+    from quadloom.stores.sqlite.salvage import DamagedDatabase
+
+    return DamagedDatabase(file)
+
+
+def open_cluster(settings: Settings, *, writable: bool = False) -> Cluster:
+    """The workers on the database of the settings. `writable`: to send requests. Raises `QuadloomError` if there is no
+    warehouse yet, or no server can be reached."""
+    from quadloom.stores.postgres.cluster import PostgresCluster
+
+    return PostgresCluster(settings, writable=writable)
+
+
+def shared_settings(settings: Settings) -> dict[str, object] | None:
+    """The settings that all machines of a cluster share; None = there are none, or the server cannot be asked now."""
+    from quadloom.stores.postgres.state import shared_settings
+
+    return shared_settings(settings)
+
+
+def share_settings(settings: Settings, tree: dict[str, object] | None) -> None:
+    """Write the settings that all machines share; None removes them. Creates the tables if there are none."""
+    from quadloom.stores.postgres.state import share_settings
+
+    share_settings(settings, tree)
+
+
+def describe_server(settings: Settings) -> tuple[str, bool]:
+    """The database server and its number of workers, for people; and whether the tables exist."""
+    from quadloom.stores.postgres.state import described
+
+    return described(settings)
+
+
+def probe_quads(settings: Settings) -> None:
+    """Write a statement on each SPARQL server, ask for it and remove it. Raises `StoreError` with the first thing that
+    does not work."""
+    from quadloom.stores.quads.sparql_client import SparqlClient, servers_of
+
+    for server in servers_of(settings):
+        with closing(SparqlClient(server, attempts=1)) as client:
+            client.probe()
+
+
+def probe_archive(settings: Settings) -> None:
+    """Write an object into the bucket, read a range of it, list it and remove it. Raises `StoreError` likewise."""
+    from quadloom.stores.archive.s3_bucket import S3Bucket, address_of
+
+    S3Bucket(address_of(settings), patient=False).probe()
+
+
 def _scheme(seam: str, url: str, known: tuple[str, ...]) -> str:
     scheme, colon, rest = url.partition(":")
     if scheme not in known or not colon:
         names = ", ".join(f"{name}:" for name in known)
-        raise SettingsError(f"stores.{seam} = {scheme!r} is not a backend of this version", hint=f"known are {names}")
+        raise SettingsError(f"stores.{seam} = {scheme!r} is not a backend of this version", hint=f"available: {names}")
     needs, may = scheme in REMOTE, scheme in ("postgresql", "warc", *_FOLDERS)
     if (seam, scheme) == ("frontier", "postgresql"):
         needs = True

@@ -144,33 +144,35 @@ class NamedValue(_Codec[T]):
 
     def get(self, catalog: Catalog) -> T | None:
         """None = there is none."""
-        stored = catalog.get(self.entry.name)
+        stored = catalog.values.get(self.entry.name)
         return None if stored is None else self.decode(stored)
 
     def put(self, catalog: Catalog, value: T | None) -> None:
         """Write the value; None removes it. Durable on return, or with the enclosing transaction."""
-        catalog.put(self.entry.name, None if value is None else self.encode(value))
+        catalog.values.put(self.entry.name, None if value is None else self.encode(value))
 
     def get_all(self, catalog: Catalog) -> list[T]:
         """The values of all workers, if each has its own; else the one value, if there is one."""
-        stored = [catalog.get(name) for name in self._of_workers(catalog)] or [catalog.get(self.entry.name)]
+        stored = [catalog.values.get(name) for name in self._of_workers(catalog)] or [
+            catalog.values.get(self.entry.name)
+        ]
         return [self.decode(data) for data in stored if data is not None]
 
     def put_encoded_for_all(self, catalog: Catalog, data: bytes) -> None:
         """`put_encoded`, and remove those of other workers: this one covers what they did."""
         with catalog.transaction():
             for name in self._of_workers(catalog):
-                catalog.put(name, None)
-            catalog.put(self.entry.name, data)
+                catalog.values.put(name, None)
+            catalog.values.put(self.entry.name, data)
 
     def _of_workers(self, catalog: Catalog) -> list[str]:
         if not self.entry.per_worker:
             return []
-        return [name for name in catalog.names("worker:") if name.split(":", 2)[2] == self.entry.name]
+        return [name for name in catalog.values.names("worker:") if name.split(":", 2)[2] == self.entry.name]
 
     def put_encoded(self, catalog: Catalog, data: bytes | None) -> None:
         """`put` of what `encode` made, perhaps in another thread."""
-        catalog.put(self.entry.name, data)
+        catalog.values.put(self.entry.name, data)
 
 
 def restore(catalog: Catalog, name: str, data: bytes) -> bool:
@@ -179,7 +181,7 @@ def restore(catalog: Catalog, name: str, data: bytes) -> bool:
     entry = REGISTRY.get(name) or REGISTRY.get(name.partition(":")[0] + ":")
     if entry is None or entry.per_worker or entry.name in _DERIVED:
         return False
-    catalog.put(name, data)
+    catalog.values.put(name, data)
     return True
 
 
@@ -192,16 +194,16 @@ class NamedValues(_Codec[T]):
 
     def get(self, catalog: Catalog, key: str, *, lock: bool = False) -> T | None:
         """None = there is none. `lock`: no other process changes it before the end of the transaction."""
-        stored = catalog.get(self.entry.name + key, lock=lock)
+        stored = catalog.values.get(self.entry.name + key, lock=lock)
         return None if stored is None else self.decode(stored)
 
     def put(self, catalog: Catalog, key: str, value: T | None) -> None:
         """Write a value; None removes it. Durable on return, or with the enclosing transaction."""
-        catalog.put(self.entry.name + key, None if value is None else self.encode(value))
+        catalog.values.put(self.entry.name + key, None if value is None else self.encode(value))
 
     def keys(self, catalog: Catalog) -> list[str]:
         """Sorted."""
-        return [name.removeprefix(self.entry.name) for name in catalog.names(self.entry.name)]
+        return [name.removeprefix(self.entry.name) for name in catalog.values.names(self.entry.name)]
 
     def items(self, catalog: Catalog) -> Iterator[tuple[str, T]]:
         """By key. Values removed meanwhile are left out."""

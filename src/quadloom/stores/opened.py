@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -26,14 +26,13 @@ from quadloom.stores.backends import local_indexes, open_archive, open_quads, op
 from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.protocols.bus import Bus
 from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.cluster import Shards
 from quadloom.stores.protocols.frontier import Frontier, ScopeRules
 from quadloom.stores.protocols.outbox import Outbox
 from quadloom.stores.protocols.quads import QuadStore
-from quadloom.stores.protocols.state import Shards, State
+from quadloom.stores.protocols.queries import QuerySource
+from quadloom.stores.protocols.state import State
 from quadloom.stores.protocols.text import TextIndex
-
-if TYPE_CHECKING:
-    from quadloom.stores.quads.sparql_client import SparqlServer, SparqlServers
 
 INDEXES = ("quads", "text")  # indexes that are folders, unless they are on a server
 JOURNAL = "rebuild.journal"  # new indexes are complete and take the place of the old (`quadloom.maintenance.swap`)
@@ -109,7 +108,7 @@ class Stores(msgspec.Struct, frozen=True, kw_only=True):
     text: TextIndex
     outbox: Outbox
     bus: Bus
-    query_source: Path | SparqlServer | SparqlServers
+    query_source: QuerySource
     opened_at: bytes  # `State.changed_mark()` from before the quads were opened: their view is never older than this
     shards: Shards | None = None  # what this worker owns of a warehouse that many share; None = all of it
     phases: frozenset[PhaseName] = ALL_PHASES  # what this process may write; all of them = it owns the warehouse
@@ -148,7 +147,7 @@ def open_stores(
         closing.callback(frontier.close)
         archive = open_archive(path / "archive", settings, writable=fetches)
         closing.callback(archive.close)
-        if not repairing and settings.stores.frontier.startswith("sqlite:"):
+        if not repairing and not settings.stores.is_shared:
             _refuse_missing(places, settings, state.catalog)
         if writable and not indexes_them:
             _create_missing(places, settings)

@@ -13,7 +13,8 @@ from functools import lru_cache
 from pathlib import Path
 from zlib import crc32
 
-from quadloom.model.url import site_of
+from quadloom.errors import QueryRefused
+from quadloom.model.url import host_of, site_of
 
 SHARDS = 256
 
@@ -21,6 +22,25 @@ SHARDS = 256
 @lru_cache(maxsize=65536)
 def shard_of(host: str) -> int:
     return crc32(site_of(host).encode()) % SHARDS
+
+
+def server_number(graph: str, servers: int) -> int:
+    """Which of several SPARQL servers has this page, from 0 to `servers` - 1."""
+    return shard_of(host_of(graph)) * servers // SHARDS
+
+
+def is_page_graph(graph: str) -> bool:
+    """Whether all of a graph is on one server. Others, such as that of descriptions, have parts on all of them."""
+    return graph.startswith(("http://", "https://"))
+
+
+def join_refused(reason: str) -> QueryRefused:
+    """The error for a query that needs the graphs of several servers together."""
+    return QueryRefused(
+        f"the quads are on several servers: {reason}",
+        hint="ask for pages one by one, as in SELECT * { GRAPH ?page { … } }, which each server answers for its pages; "
+        "ask everything together with `quadloom lake query`",
+    )
 
 
 def worker_name(path: Path) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
 
 import msgspec
 
@@ -65,7 +64,7 @@ class Statistics:
         """For a crawl. Of several workers on one quad store each sums up what it adds and removes, which may be less
         than nothing; the sums of all of them together are the counts. A worker that was killed has not counted the
         pages that were in progress: `rebuild` counts all pages again."""
-        if stores.shards is None or isinstance(stores.query_source, Path):
+        if stores.shards is None or stores.query_source.is_local:
             return cls.resume(stores.catalog, stores.quads)
         own = STATISTICS.get(stores.catalog)
         return cls._sum([own] if own is not None else [])

@@ -11,6 +11,7 @@ from quadloom.asking.sparql.service import QueryService
 from quadloom.model.quads import Quads
 from quadloom.model.text import TextDocument
 from quadloom.settings import LimitSettings
+from quadloom.stores.protocols.queries import QuerySource
 from quadloom.stores.quads.oxigraph import OxigraphQuads
 from quadloom.stores.tantivy.index import TantivyText
 
@@ -71,5 +72,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
 @pytest.fixture(scope="package")
 def service(stores: Stores) -> Iterator[QueryService]:
     limits = LimitSettings(query_seconds=3.0, query_bytes=1 << 30, query_rows=1000)
-    with QueryService(stores.folder / "quads", limits, text=stores.text, processes=2, concurrency=2) as made:
+    with QueryService(
+        QuerySource(str(stores.folder / "quads")), limits, text=stores.text, processes=2, concurrency=2
+    ) as made:
         yield made

@@ -6,7 +6,7 @@ import pytest
 
 from quadloom.asking.entity import as_nquads, describe_entity
 from quadloom.errors import NothingFound
-from quadloom.stores.quads.memory import MemoryQuads
+from quadloom_lab.memory.quads import MemoryQuads
 from unit.asking.conftest import SCHEMA, A, B, Stores, quads
 
 THING = A + "#x"

@@ -18,7 +18,7 @@ from quadloom.planning.policy.page_row import PageScheduleRow
 from quadloom.planning.policy.planner import PageSchedule
 from quadloom.stores.protocols.catalog import PageSummary
 from quadloom.stores.protocols.text import Hit
-from quadloom.stores.quads.memory import MemoryQuads
+from quadloom_lab.memory.quads import MemoryQuads
 from quadloom_lab.memory.text import MemoryText
 
 DAY = 86_400.0

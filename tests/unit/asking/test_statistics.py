@@ -6,9 +6,9 @@ from quadloom.asking.statistics import summary
 from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
 from quadloom.model.visit import Visit
 from quadloom.stores.frontier.policy import FrontierPolicy
-from quadloom.stores.quads.memory import MemoryQuads
 from quadloom_lab.memory.catalog import MemoryCatalog
 from quadloom_lab.memory.frontier import MemoryFrontier
+from quadloom_lab.memory.quads import MemoryQuads
 
 DAY = 86_400.0
 

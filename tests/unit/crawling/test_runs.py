@@ -74,7 +74,7 @@ def test_one_after_another(tmp_path: Path, whole: object, split: tuple[tuple[Pha
             for phases in split:
                 run(warehouse, phases, web, clock)
         assert contents(warehouse) == whole
-        assert warehouse.stores.catalog.owing() == {}
+        assert warehouse.stores.catalog.backlog.counts() == {}
         assert warehouse.maintenance.verify().ok
         assert not any((tmp_path / "spool").glob("*/*")), "what is done leaves nothing behind"
     assert sum(map(len, web.asked.values())) == 4, "no page is fetched twice"
@@ -92,7 +92,7 @@ def test_a_fetched_page_waits_in_the_archive(tmp_path: Path) -> None:
         run(warehouse, ["detect"], Web(clock), clock)
         (row,) = all_pages(warehouse.stores.catalog)
         assert (row.state, row.kind) == ("detected", "html")
-        assert warehouse.stores.catalog.owing() == {Owed.TRANSFORM: 1, Owed.INDEX: 1, Owed.EXTRACT: 1}
+        assert warehouse.stores.catalog.backlog.counts() == {Owed.TRANSFORM: 1, Owed.INDEX: 1, Owed.EXTRACT: 1}
 
 
 def test_a_record_that_cannot_be_read_is_fetched_again(tmp_path: Path, whole: object) -> None:

@@ -74,7 +74,7 @@ def test_missing_links_are_found_and_rebuilt(imported: Path) -> None:
 def test_an_unreadable_older_version_is_found(imported: Path) -> None:
     with Warehouse.read(imported) as warehouse:
         (row,) = [row for row in all_pages(warehouse.stores.catalog) if row.visits == 2]
-        older = warehouse.stores.catalog.history(row.fingerprint)[-1].archive
+        older = warehouse.stores.catalog.visits.of(row.fingerprint)[-1].archive
     assert older is not None and older != row.archive
     file = imported / "archive" / older.file
     data = bytearray(file.read_bytes())

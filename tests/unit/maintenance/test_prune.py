@@ -21,7 +21,7 @@ from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.settings import Settings, StoreSettings
 from quadloom.stores.archive.warc_record import encode, file_header
-from quadloom.stores.sqlite.state import DATABASE, EmbeddedState
+from quadloom.stores.backends import DATABASE, open_state
 from quadloom.warehouse import Warehouse
 
 PAGES = [f"http://site.example/{number}" for number in range(8)]
@@ -67,12 +67,12 @@ def contents(warehouse: Warehouse) -> Contents:
     for row in warehouse.stores.catalog.scan():
         assert row.archive is not None
         bodies = []
-        for visit in warehouse.stores.catalog.history(row.fingerprint):
+        for visit in warehouse.stores.catalog.visits.of(row.fingerprint):
             assert visit.archive is not None
             page = warehouse.stores.archive.get(visit.archive)
             assert isinstance(page, Page)
             bodies.append((visit.fetched_at, page.body))
-        assert warehouse.stores.catalog.history(row.fingerprint)[0].archive == row.archive
+        assert warehouse.stores.catalog.visits.of(row.fingerprint)[0].archive == row.archive
         found[row.href] = bodies
     return found
 
@@ -201,7 +201,7 @@ def test_an_archive_whose_database_was_lost_is_not_touched(tmp_path: Path) -> No
     path = filled(tmp_path)
     for file in path.glob(f"{DATABASE}*"):
         file.unlink()
-    EmbeddedState(path, SMALL, True).close()  # as if the file had been replaced by an empty one
+    open_state(path, SMALL, writable=True).close()  # as if the file had been replaced by an empty one
     with Warehouse.open(path, settings=SMALL) as warehouse:
         files = warehouse.stores.archive.files()
         with pytest.raises(StoreError):

@@ -24,7 +24,7 @@ from quadloom.model.page import Page
 from quadloom.model.quads import Quads
 from quadloom.settings import CrawlSettings, GuardSettings, PolitenessSettings, Settings
 from quadloom.stores.archive.warc_record import encode, file_header
-from quadloom.stores.sqlite.state import DATABASE
+from quadloom.stores.backends import DATABASE
 from quadloom.warehouse import Warehouse
 
 ONE, TWO, ALONE = "http://one.example/", "http://two.example/", "http://alone.example/chosen"
@@ -104,7 +104,7 @@ def known(path: Path) -> list[Known]:
             Known(
                 row.href, row.status, row.changes, row.depth, row.via,
                 row.title, row.archive,
-                tuple((visit.fetched_at, visit.archive) for visit in catalog.history(row.fingerprint) if visit.archive),
+                tuple((one.fetched_at, one.archive) for one in catalog.visits.of(row.fingerprint) if one.archive),
             )
             for row in all_pages(warehouse.stores.catalog)
             if row.status < 400
@@ -133,7 +133,7 @@ def test_a_lost_database_is_recovered_in_place(tmp_path: Path) -> None:
         assert warehouse.maintenance.verify().ok
         assert warehouse.search("never changes").total == 1
         assert warehouse.stores.frontier.stats(0.0).queued == len(AGAIN), "the queue is what the pages link to"
-        host = warehouse.stores.frontier.host("one.example")
+        host = warehouse.stores.frontier.hosts.get("one.example")
         assert host is not None and host.crawl_delay == 0.25 and b"/private" in host.robots
         changed = warehouse.stores.catalog.pages([row.fingerprint for row in all_pages(warehouse.stores.catalog)])
         assert all(row.schedule for row in changed.values() if row.title), "every page has its next visit"

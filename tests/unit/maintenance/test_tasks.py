@@ -18,10 +18,10 @@ from quadloom.model.page import Page
 from quadloom.model.quads import Quads
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode, file_header
+from quadloom.stores.backends import DATABASE, open_state
 from quadloom.stores.opened import JOURNAL, places_of
 from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.stores.protocols.text import SearchRequest
-from quadloom.stores.sqlite.state import DATABASE, EmbeddedState
 from quadloom.warehouse import Warehouse
 
 URLS = [f"http://site.example/{number}" for number in range(6)]
@@ -69,7 +69,7 @@ def test_the_catalog_says_nothing_of_indexes_that_are_not_in_place(
         catalog = warehouse.stores.catalog
         rows = list(all_pages(warehouse.stores.catalog))
         catalog.mark_indexed([IndexedPage(row.fingerprint, b"", b"") for row in rows])  # settled, and not indexed yet
-        names = {name: catalog.get(name) for name in catalog.names("")}
+        names = {name: catalog.values.get(name) for name in catalog.values.names("")}
 
         def stopped(*_: object) -> bool:
             raise Stopped
@@ -78,7 +78,7 @@ def test_the_catalog_says_nothing_of_indexes_that_are_not_in_place(
         with pytest.raises(Stopped):
             warehouse.maintenance.rebuild()
         assert {row.fingerprint for row in catalog.unindexed(100)} == {row.fingerprint for row in rows}
-        assert {name: catalog.get(name) for name in catalog.names("")} == names
+        assert {name: catalog.values.get(name) for name in catalog.values.names("")} == names
         monkeypatch.undo()
         warehouse.maintenance.rebuild()
         assert warehouse.stores.catalog.unindexed(100) == []
@@ -135,7 +135,7 @@ def test_an_empty_database_beside_good_indexes_is_refused(tmp_path: Path) -> Non
     with Warehouse.read(path) as warehouse:
         before = found(warehouse)
     lose_database(path)
-    EmbeddedState(path, Settings(), True).close()
+    open_state(path, Settings(), writable=True).close()
     with Warehouse.repair(path) as warehouse:
         with pytest.raises(StoreError, match="knows no page") as caught:
             warehouse.maintenance.rebuild()

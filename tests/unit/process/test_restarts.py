@@ -11,35 +11,45 @@ from quadloom.process.channel import ChannelClosed
 from quadloom.process.restarts import Restarts
 
 
+class Pauses(list[float]):
+    """Waits that end at once, and how long they would have been."""
+
+    def __call__(self, closed: threading.Event, seconds: float) -> bool:
+        self.append(seconds)
+        return closed.is_set()
+
+
 def test_a_child_that_worked_is_replaced_at_once() -> None:
-    restarts = Restarts("fetch")
+    pauses = Pauses()
+    restarts = Restarts("fetch", pauses)
     for _ in range(1000):
         restarts.ready()
         restarts.worked()
-        assert restarts._pause(was_ready=True, cause="crashed with signal 9") == 0.0
+        assert restarts.start_again(lambda: "child", was_ready=True, cause="crashed with signal 9") == "child"
+    assert set(pauses) == {0.0}
 
 
 def test_a_child_that_never_starts_ends_the_run() -> None:
-    restarts = Restarts("fetch")
-    pauses = []
+    pauses = Pauses()
+    restarts = Restarts("fetch", pauses)
     with pytest.raises(ChildFailed, match="fetch process could not be started 6 times in a row; the last one ended"):
         for _ in range(100):
-            pauses.append(restarts._pause(was_ready=False, cause="ended with exit code 1"))
-    assert pauses == sorted(pauses) and pauses[0] > 0 and sum(pauses) < 10
+            restarts.start_again(lambda: "child", was_ready=False, cause="ended with exit code 1")
+    assert pauses == [0.1, 0.2, 0.4, 0.8, 1.6]
 
 
 def test_a_child_that_starts_and_dies_is_restarted_ever_more_slowly_and_not_for_ever() -> None:
-    restarts = Restarts("fetch")
-    pauses = []
+    pauses = Pauses()
+    restarts = Restarts("fetch", pauses)
     with pytest.raises(ChildFailed, match="without doing anything"):
         for _ in range(100):
             restarts.ready()
-            pauses.append(restarts._pause(was_ready=True, cause="crashed with signal 9"))
-    assert len(pauses) > 20 and max(pauses) == 5.0
+            restarts.start_again(lambda: "child", was_ready=True, cause="crashed with signal 9")
+    assert len(pauses) > 20 and pauses == sorted(pauses) and max(pauses) == 5.0
 
 
 def test_a_start_that_fails_is_tried_again_and_its_reason_is_told() -> None:
-    restarts = Restarts("services")
+    restarts = Restarts("services", Pauses())
     tries = iter([OSError("no memory"), ChannelClosed("gone"), None])
 
     def start() -> str:
@@ -54,15 +64,18 @@ def test_a_start_that_fails_is_tried_again_and_its_reason_is_told() -> None:
         raise OSError("no processes left")
 
     with pytest.raises(ChildFailed, match="could not be started 6 times in a row; the last one did not start: no proc"):
-        Restarts("services").start_again(never, was_ready=True, cause="crashed with signal 9")
+        Restarts("services", Pauses()).start_again(never, was_ready=True, cause="crashed with signal 9")
 
 
 def test_closing_ends_a_pause_and_nothing_is_started_afterwards() -> None:
-    restarts = Restarts("transform")
+    paused = threading.Event()
+
+    def wait(closed: threading.Event, seconds: float) -> bool:
+        paused.set()
+        return closed.wait(60.0)  # longer than the test may take
+
+    restarts = Restarts("transform", wait)
     started: list[str] = []
-    for _ in range(30):  # the next pause would take five seconds
-        restarts.ready()
-        restarts._pause(was_ready=True, cause="crashed")
     answers: list[object] = ["none yet"]
 
     def replace() -> None:
@@ -70,8 +83,9 @@ def test_closing_ends_a_pause_and_nothing_is_started_afterwards() -> None:
 
     waiting = threading.Thread(target=replace)
     waiting.start()
+    assert paused.wait(30.0)
     restarts.close()
-    waiting.join(4.0)
+    waiting.join(30.0)
     assert not waiting.is_alive(), "the pause was not ended"
     assert answers == [None] and not started and restarts.is_closed
     assert restarts.start_again(lambda: started.append("child"), was_ready=True, cause="crashed") is None

@@ -52,27 +52,27 @@ def test_the_mark_changes_with_every_commit(owner: State, settings: Settings, tm
         marks = {owner.changed_mark()}
         assert not alone or reader.changed_mark() in marks, "marks of two openings can be compared"
         for number in range(50):
-            owner.catalog.put("name", str(number).encode())  # quicker than a clock ticks
+            owner.catalog.values.put("name", str(number).encode())  # quicker than a clock ticks
             mark = reader.changed_mark()
             assert mark not in marks
             assert not alone or owner.changed_mark() == reader.changed_mark() == mark
-            assert reader.catalog.get("name") == str(number).encode()
+            assert reader.catalog.values.get("name") == str(number).encode()
             marks.add(mark)
         with owner.catalog.transaction():
-            owner.catalog.put("name", b"unseen")
+            owner.catalog.values.put("name", b"unseen")
             reader.changed_mark()
-            assert reader.catalog.get("name") == b"49"
+            assert reader.catalog.values.get("name") == b"49"
         assert reader.changed_mark() not in marks
-        assert reader.catalog.get("name") == b"unseen"
+        assert reader.catalog.values.get("name") == b"unseen"
 
 
 def test_the_mark_changes_while_nobody_has_the_database_open(settings: Settings, tmp_path: Path) -> None:
     with closing(open_state(tmp_path, settings, writable=True)) as state:
-        state.catalog.put("name", b"1")
+        state.catalog.values.put("name", b"1")
     with closing(open_state(tmp_path, settings, writable=False)) as reader:
         before = reader.changed_mark()
     with closing(open_state(tmp_path, settings, writable=True)) as state:
-        state.catalog.put("name", b"2")
+        state.catalog.values.put("name", b"2")
     with closing(open_state(tmp_path, settings, writable=False)) as reader:
         assert reader.changed_mark() != before
 

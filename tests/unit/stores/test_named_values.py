@@ -56,7 +56,7 @@ def test_values_come_back_in_every_encoding(monkeypatch: pytest.MonkeyPatch) -> 
     packed.put(catalog, b"\x00\xff")
     assert (seeds.get(catalog), contact.get(catalog)) == (["https://a.example/"], "ü")
     assert (at.get(catalog), packed.get(catalog)) == (1700000000.25, b"\x00\xff")
-    assert catalog.get("seeds") == b'["https://a.example/"]', "as it always was, without an envelope"
+    assert catalog.values.get("seeds") == b'["https://a.example/"]', "as it always was, without an envelope"
     seeds.put(catalog, None)
     assert seeds.get(catalog) is None
 
@@ -66,7 +66,7 @@ def test_values_with_keys_are_listed_by_key() -> None:
     answers = NamedValues("standing:", list[str])
     for key in ("b", "a"):
         answers.put(catalog, key, [key])
-    catalog.put("standing-trouble:x", b"")
+    catalog.values.put("standing-trouble:x", b"")
     assert list(answers.items(catalog)) == [("a", ["a"]), ("b", ["b"])]
     answers.put(catalog, "a", None)
     assert answers.keys(catalog) == ["b"]
@@ -79,7 +79,7 @@ def test_a_name_must_be_registered() -> None:
 
 def test_what_cannot_be_read_is_named() -> None:
     catalog = memory()
-    catalog.put("seeds", b"{")
+    catalog.values.put("seeds", b"{")
     with pytest.raises(StoreError, match="seeds cannot be read"):
         NamedValue("seeds", list[str]).get(catalog)
 
@@ -121,7 +121,7 @@ def test_every_registered_value_is_declared_once_and_reads_what_today_s_program_
 
 
 def test_nothing_but_the_registry_asks_a_catalog_for_names() -> None:
-    """`catalog.get("…")` anywhere else would be a second, unwritten schema."""
+    """`catalog.values.get("…")` anywhere else would be a second, unwritten schema."""
     asked = []
     for path in sorted(ROOT.rglob("*.py")):
         if path.relative_to(ROOT).as_posix() == "stores/named_values.py":

@@ -106,10 +106,10 @@ def fill(path: Path) -> None:
         TRAPS.put(warehouse.stores.catalog, [trap])
         links.close()
         topic = {"narrow": "lighthouse keepers", "broad": "coasts", "requests": 1500, "documents": 40, "harvest": 0.75}
-        warehouse.stores.catalog.put(
+        warehouse.stores.catalog.values.put(
             "topic:lighthouse-keepers", msgspec.json.encode(topic | {"finished_at": 1_700_000_000})
         )
-        warehouse.stores.catalog.put("topic:older", b"[1]")
+        warehouse.stores.catalog.values.put("topic:older", b"[1]")
         hub = HubSubscription(id="hub1", page=1, href=BOOK, topic=BOOK, hub="http://hub.example/", secret="hush")
         TOPICS.put(warehouse.stores.catalog, hub.id, hub)
         STATISTICS.put_encoded(warehouse.stores.catalog, Statistics.recounted(warehouse.stores.quads).encode())

@@ -42,7 +42,7 @@ def history(catalog: Catalog, url: str) -> PageHistory:
     page = catalog.page(Url.parse(url).fingerprint)
     if page is None:
         raise NothingFound(f"{url} was never visited", hint=f"`quadloom why {url}` shows what is known about it")
-    return PageHistory(page, tuple(catalog.history(page.fingerprint)))
+    return PageHistory(page, tuple(catalog.visits.of(page.fingerprint)))
 
 
 def graph_after(versions: VersionReader, page: PageRow, visit: VisitRow) -> Quads:

@@ -66,7 +66,7 @@ def _row(catalog: Catalog, source: str) -> PageRow | None:
 def _of_page(
     catalog: Catalog, reader: VersionReader, row: PageRow, names: frozenset[str]
 ) -> tuple[list[StatementSpan], bool]:
-    visits = catalog.history(row.fingerprint)[::-1]
+    visits = catalog.visits.of(row.fingerprint)[::-1]
     versions = _versions(visits)
     whole = len(versions) <= VERSIONS
     seen: dict[tuple[str, Value], list[float]] = {}

@@ -84,7 +84,7 @@ class StoredPages:
 
     def records(self, selection: Selection) -> Iterator[PageRecords]:
         for row in self.rows(selection):
-            history = reversed(self._catalog.history(row.fingerprint))
+            history = reversed(self._catalog.visits.of(row.fingerprint))
             refs = dict.fromkeys(visit.archive for visit in history if visit.archive is not None)
             # Byte for byte, under the record's own id.
             yield PageRecords(tuple(self._archive.record(ref).member for ref in refs))

@@ -144,7 +144,9 @@ def summarise(
 
 def _rows(stores: Stores, site: str, progress: Callable[[int], None]) -> Iterator[PageRow]:
     hosts = (
-        [row.host for row in stores.frontier.hosts(limit=1_000_000) if site in (row.site, row.host)] if site else [""]
+        [row.host for row in stores.frontier.hosts.rows(limit=1_000_000) if site in (row.site, row.host)]
+        if site
+        else [""]
     )
     seen = 0
     for host in hosts:
@@ -163,7 +165,7 @@ def _hosts(stores: Stores, rows: Sequence[PageRow]) -> list[HostSummary]:
         if row.outcome not in READ_OUTCOMES:
             unread[row.host] += 1
             reasons.setdefault(row.host, Counter())[row.reason] += 1
-    delays = {found.host: found.delay for found in stores.frontier.hosts(limit=100_000)}
+    delays = {found.host: found.delay for found in stores.frontier.hosts.rows(limit=100_000)}
     return [
         HostSummary(
             host=host,

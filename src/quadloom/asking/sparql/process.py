@@ -12,7 +12,6 @@ from __future__ import annotations
 import signal
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 from quadloom.asking.sparql.mistakes import pointed_line
 from quadloom.asking.sparql.worker import (
@@ -22,11 +21,10 @@ from quadloom.asking.sparql.worker import (
     QueryRefusal,
     QueryReply,
     QueryRequest,
-    QuerySource,
 )
 from quadloom.errors import QueryError, QueryLimit, QuerySyntaxError, StoreError
 from quadloom.process.channel import ChannelClosed, start
-from quadloom.stores.quads.sparql_client import SparqlServer, SparqlServers
+from quadloom.stores.protocols.queries import QuerySource
 
 _START_SECONDS = 60.0  # a new process that is not ready after this is given up
 LEAST_MEMORY = 384 << 20  # bytes of address space: to open a view of the quads takes 305 MiB, whatever they hold
@@ -35,13 +33,9 @@ _ENVIRONMENT = {"MALLOC_ARENA_MAX": "2"}
 
 
 class QueryProcess:
-    """One child process that reads `store`, a directory or a server. Not for two threads at once."""
+    """One child process that evaluates queries on `source`. Not for two threads at once."""
 
-    def __init__(self, store: Path | SparqlServer | SparqlServers, memory: int) -> None:
-        if isinstance(store, Path):
-            source = QuerySource(path=str(store))
-        else:
-            source = QuerySource(servers=store.servers if isinstance(store, SparqlServers) else (store,))
+    def __init__(self, source: QuerySource, memory: int) -> None:
         self._child = start(
             "quadloom.asking.sparql.worker",
             source,

@@ -15,21 +15,23 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 
+from msgspec.structs import replace
+
 from quadloom.asking.sparql.checks import CheckedQuery, Form, Token, check
 from quadloom.asking.sparql.frames import Cell, FrameMethods, typed
 from quadloom.asking.sparql.prefixes import PREFIXES
 from quadloom.asking.sparql.process import QueryProcess
 from quadloom.asking.sparql.result_formats import GRAPH_MEDIA, ROW_MEDIA
-from quadloom.asking.sparql.spread import Spread, spread
+from quadloom.asking.sparql.spread import spread
 from quadloom.asking.sparql.text_patterns import PatternHitCache, replace_text_patterns
-from quadloom.asking.sparql.worker import QueryEnd, QueryRequest
+from quadloom.asking.sparql.worker import QueryEnd, QueryRequest, with_prefixes
 from quadloom.documents.syntaxes.terms import iri
 from quadloom.errors import QueryError, QueryLimit, QueryRefused, StoreError
 from quadloom.process.threads import FairSlots
 from quadloom.settings import LimitSettings
+from quadloom.stores.protocols.queries import QuerySource, ServerChoice
 from quadloom.stores.protocols.text import TextIndex
 from quadloom.stores.quads.json_results import Row, boolean_of, rows_of
-from quadloom.stores.quads.sparql_client import SparqlServer, SparqlServers
 
 _BUSY_SECONDS = 10.0
 _LEAST_SECONDS = 0.1  # for the engine, if text patterns took all the time
@@ -106,7 +108,7 @@ class QueryResult(FrameMethods):
 
 
 class QueryService:
-    """Runs queries on a store (a directory or a server); safe for many threads.
+    """Runs queries on a store or on servers; safe for many threads.
 
     `processes`: queries that run at once. `concurrency`: how many of them may belong to one client, 0 = no limit.
     `schema_org`: http or https if the store has that vocabulary in one spelling; queries may then use either.
@@ -114,7 +116,7 @@ class QueryService:
 
     def __init__(
         self,
-        store: Path | SparqlServer | SparqlServers,
+        source: QuerySource,
         limits: LimitSettings,
         *,
         text: TextIndex | None = None,
@@ -122,7 +124,7 @@ class QueryService:
         concurrency: int = 0,
         schema_org: str = "as-written",
     ) -> None:
-        self._store = store
+        self._source = source
         self._schema_org = schema_org
         self._limits = limits
         self._text = PatternHitCache(text) if text is not None else None
@@ -164,7 +166,7 @@ class QueryService:
         began = time.monotonic()
         try:
             rewritten = replace_text_patterns(checked, self._text, limits)
-            servers = self._spread(rewritten, (*default_graphs, *named_graphs))
+            choice = self._choice(rewritten, (*default_graphs, *named_graphs))
         except BaseException:
             self._give_back(process, client)
             raise
@@ -181,14 +183,13 @@ class QueryService:
             result_bytes=limits.query_result_bytes,
             seconds=max(_LEAST_SECONDS, round(limits.query_seconds - (time.monotonic() - began), 1)),
             fresh=fresh,
-            spread=servers,
+            choice=choice,
         )
         return self._start(process, request, checked.form, client)
 
-    def _spread(self, query: str, graphs: Sequence[str]) -> Spread:
-        if isinstance(self._store, SparqlServers):
-            return spread(query, len(self._store.servers), graphs)
-        return Spread(server=0)
+    def _choice(self, query: str, graphs: Sequence[str]) -> ServerChoice:
+        servers = len(self._source.servers)
+        return spread(query, servers, graphs) if servers > 1 else ServerChoice(server=0)
 
     def run(self, request: QueryRequest, form: Form = "select", *, client: str = "") -> QueryResult:
         """Start a request that was checked before."""
@@ -196,6 +197,8 @@ class QueryService:
 
     def _start(self, process: QueryProcess, request: QueryRequest, form: Form, client: str) -> QueryResult:
         answer = QueryResult(self, process, form, request.format, client)
+        if not self._source.is_local and request.data is None:
+            request = replace(request, query=with_prefixes(request.query, request.prefixes))
         try:
             head = process.start(request)
         except (QueryError, StoreError):
@@ -222,8 +225,8 @@ class QueryService:
         self.close()
 
     def _take(self, client: str) -> QueryProcess:
-        if isinstance(self._store, Path) and not self._store.is_dir():
-            raise StoreError(f"there are no quads at {self._store}", hint="run `quadloom crawl URL` first")
+        if self._source.is_local and not Path(self._source.folder).is_dir():
+            raise StoreError(f"there are no quads at {self._source.folder}", hint="run `quadloom crawl URL` first")
         with self._lock:
             if self._concurrency and self._running[client] >= self._concurrency:
                 raise QueryLimit(
@@ -238,7 +241,7 @@ class QueryService:
             while self._idle and (process is None or not process.alive):
                 process = self._idle.pop()
             if process is None or not process.alive:
-                process = QueryProcess(self._store, self._limits.query_bytes)
+                process = QueryProcess(self._source, self._limits.query_bytes)
             self._busy.add(process)
         return process
 

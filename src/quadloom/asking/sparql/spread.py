@@ -11,11 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-import msgspec
-
 from quadloom.asking.sparql.checks import Token, scan
-from quadloom.errors import QueryRefused
-from quadloom.stores.quads.sharded import WHOLE_GRAPH_HINT, is_page_graph, server_number
+from quadloom.stores.protocols.queries import ServerChoice
+from quadloom.stores.shards import is_page_graph, join_refused, server_number
 
 _TOGETHER = frozenset(
     ("GROUP", "HAVING", "ORDER", "OFFSET", "DESCRIBE", "COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT")
@@ -24,34 +22,26 @@ _ELSEWHERE = frozenset(("EXISTS", "OPTIONAL", "UNION", "MINUS", "SELECT", "SERVI
 _PAIRS = {"{": "}", "(": ")", "[": "]"}
 
 
-class Spread(msgspec.Struct, frozen=True):
-    """`server`: the only one to ask; None = all. `limit`: most solutions, 0 = no limit. `distinct`: each once."""
-
-    server: int | None = None
-    limit: int = 0
-    distinct: bool = False
-
-
-def spread(query: str, servers: int, graphs: Sequence[str] = ()) -> Spread:
+def spread(query: str, servers: int, graphs: Sequence[str] = ()) -> ServerChoice:
     """How to ask all `servers`. `graphs`: the dataset that was given with the query. Raises `QueryRefused`."""
     tokens = scan(query)
     named = [*graphs, *_from(tokens)]
     if named:
-        return Spread(server=_only(named, servers))
+        return ServerChoice(server=_only(named, servers))
     outside, pattern = _split(tokens)
     if not pattern:
-        return Spread(server=0)  # ASK {}: true everywhere
+        return ServerChoice(server=0)  # ASK {}: true everywhere
     graph = _graph_of(pattern)
     if graph.kind == "iri" and is_page_graph(graph.text[1:-1]):
-        return Spread(server=server_number(graph.text[1:-1], servers))
+        return ServerChoice(server=server_number(graph.text[1:-1], servers))
     words = [token.text.upper() for token in outside if token.kind == "word"]
     for word in words:
         if word in _TOGETHER:
-            raise _refused(f"{word} needs the solutions of all servers together")
+            raise join_refused(f"{word} needs the solutions of all servers together")
     limit = next((int(number) for word, number in pairwise(words) if word == "LIMIT"), 0)
     if "LIMIT" in words and not limit:
-        return Spread(server=0)  # LIMIT 0: any server has nothing
-    return Spread(limit=limit, distinct="DISTINCT" in words or "CONSTRUCT" in words)
+        return ServerChoice(server=0)  # LIMIT 0: any server has nothing
+    return ServerChoice(limit=limit, distinct="DISTINCT" in words or "CONSTRUCT" in words)
 
 
 def _from(tokens: Sequence[Token]) -> list[str]:
@@ -61,7 +51,7 @@ def _from(tokens: Sequence[Token]) -> list[str]:
         if token.kind == "word" and token.text.upper() == "FROM":
             after = [one for one in tokens[at + 1 : at + 3] if one.text.upper() != "NAMED"]
             if not after or after[0].kind != "iri":
-                raise _refused("FROM needs the address of a page in angle brackets")
+                raise join_refused("FROM needs the address of a page in angle brackets")
             found.append(after[0].text[1:-1])
     return found
 
@@ -69,7 +59,7 @@ def _from(tokens: Sequence[Token]) -> list[str]:
 def _only(graphs: Sequence[str], servers: int) -> int:
     numbers = {server_number(graph, servers) for graph in graphs}
     if len(numbers) > 1 or not all(map(is_page_graph, graphs)):
-        raise _refused("these graphs are on different servers")
+        raise join_refused("these graphs are on different servers")
     return numbers.pop()
 
 
@@ -88,7 +78,7 @@ def _split(tokens: Sequence[Token]) -> tuple[list[Token], list[Token]]:
         at += 1
     template = any(token.text.upper() == "CONSTRUCT" for token in outside if token.kind == "word")
     if len(groups) != 1 + template:
-        raise _refused("the query has not one pattern")
+        raise join_refused("the query has not one pattern")
     return outside, groups[-1]
 
 
@@ -108,14 +98,14 @@ def _graph_of(pattern: Sequence[Token]) -> Token:
             end = _skipped(pattern, at + 1, lambda one: one.text == "(")
             inner = {one.text.upper() for one in pattern[at:end] if one.kind == "word"}
             if inner & _ELSEWHERE:
-                raise _refused("a filter looks into other graphs")
+                raise join_refused("a filter looks into other graphs")
             at = end
         elif token.text == ".":
             at += 1
         else:
-            raise _refused(f"{token.text[:60]} is outside of GRAPH")
+            raise join_refused(f"{token.text[:60]} is outside of GRAPH")
     if graph is None:
-        raise _refused("no part of the pattern names a graph")
+        raise join_refused("no part of the pattern names a graph")
     return graph
 
 
@@ -139,7 +129,3 @@ def _closing(tokens: Sequence[Token], at: int) -> int:
             if not expected:
                 return place
     return len(tokens)
-
-
-def _refused(reason: str) -> QueryRefused:
-    return QueryRefused(f"the quads are on several servers: {reason}", hint=WHOLE_GRAPH_HINT)

@@ -1,26 +1,19 @@
 """The process in which SPARQL queries run, one at a time: requests in, results out in pieces.
 
-It owns nothing: an embedded store is opened for reading only, and the owner may kill this process at any moment. Its
-address space is limited, so a query that collects too much ends this process and no other.
+It owns nothing, and the owner may kill it at any moment. Its address space is limited, so a query that collects too
+much ends this process and no other.
 
-The view of an embedded store is frozen when it is opened. It is opened again when files have changed since, at most
-once in `_REOPEN_SECONDS`.
-
-If the quads are on a SPARQL server, the query is passed on. It has been checked before, and text patterns have become
-VALUES; here the engine parses it once on an empty store. That finds mistakes and their place, says which form the
-answer has, and makes sure that it is a query and no update, which the server would carry out. Then the query is sent as
-it is, with PREFIX lines for the well-known prefixes that it uses.
+The query has been checked before, and text patterns have become VALUES. A query for SPARQL servers has PREFIX lines for
+the well-known prefixes that it uses. `quadloom.stores.quads.evaluation` evaluates it.
 """
 
 from __future__ import annotations
 
 import itertools
-import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import chain, islice, pairwise
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from typing import Literal
 
 import msgspec
@@ -29,74 +22,30 @@ import pyoxigraph as ox
 from quadloom.asking.sparql.checks import scan
 from quadloom.asking.sparql.mistakes import explain_mistake
 from quadloom.asking.sparql.result_formats import boolean, row_writer, write_graph
-from quadloom.asking.sparql.spread import Spread
 from quadloom.errors import QuerySyntaxError, StoreError
 from quadloom.process.channel import Channel, run
 from quadloom.process.limits import set_alarm
-from quadloom.stores.quads.sparql_client import ROWS, TRIPLES, SparqlClient, SparqlResponse, SparqlServer
+from quadloom.stores.protocols.queries import QuerySource, StoreQuery
+from quadloom.stores.quads.evaluation import EngineResult, GatheredRows, QueryEngine, Rows, open_engine
 
 READY = "ready"  # the first message: imports are done, deadlines may count
-_REOPEN_SECONDS = 2.0
 _CHUNK = 64 * 1024
 _ATTEMPTS = 7
-_SERVER_ATTEMPTS = 3  # few, since somebody waits for the answer
 _PLACE = re.compile(r"error at (\d+):(\d+): ")
 _GRACE = 2.0  # the owner kills first; the alarm is for an owner that hangs
 
 CutBy = Literal["", "rows", "bytes"]
 
 
-class GatheredRows:
-    """The solutions of several servers, one server after another."""
+class QueryRequest(StoreQuery, frozen=True, kw_only=True):
+    """One query, and what its answer may be."""
 
-    def __init__(self, results: Sequence[ox.QuerySolutions], spread: Spread) -> None:
-        self.variables = results[0].variables
-        self._results = results
-        self._spread = spread
-
-    def __iter__(self) -> Iterator[ox.QuerySolution]:
-        seen: set[tuple[str, ...]] = set()
-        rows = 0
-        for row in chain.from_iterable(self._results):
-            if self._spread.distinct:
-                key = tuple(map(str, row))
-                if key in seen:
-                    continue
-                seen.add(key)
-            yield row
-            rows += 1
-            if rows == self._spread.limit:
-                return
-
-
-Rows = ox.QuerySolutions | GatheredRows
-Result = Rows | ox.QueryBoolean | bool | Iterator[ox.Triple]
-
-
-class QuerySource(msgspec.Struct, frozen=True):
-    """The directory of an embedded store, or servers that queries are passed on to."""
-
-    path: str = ""
-    servers: tuple[SparqlServer, ...] = ()
-
-
-class QueryRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One query. `data`: evaluate it on these N-Quads instead of the store."""
-
-    query: str
     written: str  # as the user wrote it, to report where it does not parse
     format: str
-    prefixes: dict[str, str]  # known without PREFIX lines
     written_prefixes: dict[str, str] = {}  # to shorten IRIs in Turtle and TriG
-    union: bool = True
-    default_graphs: tuple[str, ...] = ()
-    named_graphs: tuple[str, ...] = ()
     rows: int = 0
     result_bytes: int = 0
     seconds: float = 0.0
-    data: bytes | None = None
-    fresh: bool = False  # see everything committed by now, not the view of up to two seconds ago
-    spread: Spread = Spread(server=0)  # which servers to ask, if there are any
 
 
 class QueryHead(msgspec.Struct, frozen=True, tag="head"):
@@ -144,15 +93,11 @@ _Send = Callable[[QueryHead | QueryChunk | QueryEnd | QueryRefusal], None]
 
 
 class QueryWorker:
-    """Answers requests on one store. With `clients` the store is on servers, and `path` is not used."""
+    """Answers requests by an engine."""
 
-    def __init__(self, path: str, send: _Send, clients: Sequence[SparqlClient] = ()) -> None:
-        self._path = path
+    def __init__(self, engine: QueryEngine, send: _Send) -> None:
+        self._engine = engine
         self._send = send
-        self._clients = clients
-        self._store: ox.Store | None = None
-        self._seen: tuple[tuple[str, int, int], ...] = ()
-        self._opened_at = 0.0
 
     def answer(self, request: QueryRequest) -> None:
         try:
@@ -166,7 +111,7 @@ class QueryWorker:
         except MemoryError:
             self._send(QueryRefusal(kind="memory", message="the query needs more memory than it may have"))
         except (OSError, ValueError, RuntimeError) as error:
-            self._store = None
+            self._engine.reopen()
             self._send(QueryRefusal(kind="store", message=str(error)[:500]))
 
     def _answer(self, request: QueryRequest) -> None:
@@ -182,12 +127,12 @@ class QueryWorker:
             except (OSError, RuntimeError):
                 if output.sent or attempt == _ATTEMPTS:
                     raise
-                self._store = None
+                self._engine.reopen()
                 time.sleep(0.01 * 2**attempt)
 
     def _evaluate(self, request: QueryRequest, output: _Output) -> QueryEnd:
         started = time.perf_counter()
-        result = self._result(request)
+        result = self._engine.evaluate(request)
         parsed = time.perf_counter()
         rows, cut = _write(result, request, output)
         return QueryEnd(
@@ -197,102 +142,6 @@ class QueryWorker:
             bytes=output.total,
             truncated=cut,
         )
-
-    def _result(self, request: QueryRequest) -> Result:
-        if not self._clients or request.data is not None:
-            return _query_store(self._view(request), request)
-        if request.spread.server is not None:
-            return _query_server(self._clients[request.spread.server], request)
-        return _query_servers(self._clients, request)
-
-    def _view(self, request: QueryRequest) -> ox.Store:
-        if request.data is not None:
-            scratch = ox.Store()
-            scratch.load(request.data, ox.RdfFormat.N_QUADS, lenient=True)
-            return scratch
-        now = time.monotonic()
-        if self._store is not None and not request.fresh and now - self._opened_at < _REOPEN_SECONDS:
-            return self._store
-        files = _files(self._path)
-        if self._store is None or files != self._seen:
-            self._store = None
-            self._store = ox.Store.read_only(self._path)
-            self._seen = files
-        self._opened_at = now
-        return self._store
-
-
-def _files(path: str) -> tuple[tuple[str, int, int], ...]:
-    """Names, sizes and times of the store's files: they differ as soon as anything was written."""
-    found = []
-    for entry in os.scandir(path):
-        if entry.name != "LOG":
-            status = entry.stat()
-            found.append((entry.name, status.st_size, status.st_mtime_ns))
-    return tuple(sorted(found))
-
-
-def _query_store(store: ox.Store, request: QueryRequest) -> ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples:
-    chosen = bool(request.default_graphs or request.named_graphs)
-    return store.query(
-        request.query,
-        prefixes=request.prefixes,
-        use_default_graph_as_union=request.union and not chosen,
-        default_graph=[ox.NamedNode(graph) for graph in request.default_graphs] if chosen else None,
-        named_graphs=[ox.NamedNode(graph) for graph in request.named_graphs] if chosen else None,
-    )
-
-
-def _query_server(client: SparqlClient, request: QueryRequest) -> Result:
-    """The server's answer while it arrives. Raises `SyntaxError` for what is no query, else as `SparqlClient.query`."""
-    media_type = _media_type(request)
-    return _parsed(_sent(client, request, media_type), media_type)
-
-
-def _query_servers(clients: Sequence[SparqlClient], request: QueryRequest) -> Result:
-    """What all servers answer together, see `quadloom.asking.sparql.spread`. They are asked at the same time."""
-    media_type = _media_type(request)
-    with ThreadPoolExecutor(len(clients)) as threads:
-        responses = list(threads.map(lambda client: _sent(client, request, media_type), clients))
-    results = [_parsed(response, media_type) for response in responses]
-    if all(isinstance(result, ox.QueryBoolean) for result in results):
-        return any(map(bool, results))
-    rows = [result for result in results if isinstance(result, ox.QuerySolutions)]
-    if rows:
-        return GatheredRows(rows, request.spread)
-    triples = (triple for result in results if isinstance(result, Iterator) for triple in result)
-    return islice(_each_once(triples), request.spread.limit or None)
-
-
-def _media_type(request: QueryRequest) -> str:
-    is_graph = isinstance(ox.Store().query(request.query, prefixes=request.prefixes), ox.QueryTriples)
-    return TRIPLES if is_graph else ROWS
-
-
-def _sent(client: SparqlClient, request: QueryRequest, media_type: str) -> SparqlResponse:
-    return client.query(
-        with_prefixes(request.query, request.prefixes),
-        media_type,
-        union=request.union,
-        default_graphs=request.default_graphs,
-        named_graphs=request.named_graphs,
-    ).expect(media_type)
-
-
-def _parsed(response: SparqlResponse, media_type: str) -> ox.QuerySolutions | ox.QueryBoolean | Iterator[ox.Triple]:
-    if media_type == TRIPLES:
-        return _triples(response)
-    found = ox.parse_query_results(response, ox.QueryResultsFormat.JSON)  # type: ignore[arg-type]  # it only calls read
-    assert isinstance(found, ox.QuerySolutions | ox.QueryBoolean), "SPARQL JSON is one of the two"
-    return found
-
-
-def _each_once(triples: Iterator[ox.Triple]) -> Iterator[ox.Triple]:
-    seen: set[ox.Triple] = set()
-    for triple in triples:
-        if triple not in seen:
-            seen.add(triple)
-            yield triple
 
 
 def with_prefixes(query: str, prefixes: Mapping[str, str]) -> str:
@@ -308,16 +157,7 @@ def with_prefixes(query: str, prefixes: Mapping[str, str]) -> str:
     return "".join(lines) + query
 
 
-def _triples(response: SparqlResponse) -> Iterator[ox.Triple]:
-    with response:
-        try:
-            for quad in ox.parse(response, ox.RdfFormat.N_TRIPLES, lenient=True):  # type: ignore[arg-type]  # it only calls read
-                yield quad.triple
-        except SyntaxError as error:
-            raise StoreError(f"the server's answer is not N-Triples: {error.msg}", hint="try again") from error
-
-
-def _write(result: Result, request: QueryRequest, output: _Output) -> tuple[int, CutBy]:
+def _write(result: EngineResult, request: QueryRequest, output: _Output) -> tuple[int, CutBy]:
     if isinstance(result, ox.QueryBoolean | bool):
         output.head(QueryHead("ask"))
         output.write(boolean(bool(result), request.format))
@@ -429,9 +269,8 @@ def _syntax_refusal(error: SyntaxError, request: QueryRequest) -> QueryRefusal:
 
 
 def serve(channel: Channel) -> None:
-    source = channel.receive(QuerySource)
-    clients = [SparqlClient(server, attempts=_SERVER_ATTEMPTS) for server in source.servers]
-    worker = QueryWorker(source.path, lambda content: channel.send(QueryReply(content)), clients)
+    engine = open_engine(channel.receive(QuerySource))
+    worker = QueryWorker(engine, lambda content: channel.send(QueryReply(content)))
     channel.send(READY)
     while True:
         request = channel.receive(QueryRequest)

@@ -68,7 +68,7 @@ def sites(*, sort: Literal["pages", "queued", "failed", "next"] = "pages", limit
     """
     s = session()
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
-        rows = warehouse.stores.frontier.hosts(limit=100_000)
+        rows = warehouse.stores.frontier.hosts.rows(limit=100_000)
         traps: dict[str, list[TrapCount]] = {}
         for trapped in read_traps(warehouse.stores.catalog):
             traps.setdefault(trapped.host, []).append(trapped)
@@ -155,7 +155,6 @@ def why(url: str) -> None:
 
 
 def _print(s: Session) -> None:
-    from quadloom.crawling.cluster.steering import is_cluster
     from quadloom.planning.refresh.state import schedule_of
 
     live = ask(s.warehouse, "status")
@@ -169,7 +168,7 @@ def _print(s: Session) -> None:
     summary["expected"] = msgspec.to_builtins(expected)
     summary["trapped"] = sum(trap.count for trap in traps)
     cluster = cluster_view(rows)
-    if is_cluster(s.settings):
+    if s.settings.stores.is_shared:
         summary["cluster"] = msgspec.to_builtins(cluster)
         summary["links_on_the_way"] = on_the_way
         whole = merged_report(rows)

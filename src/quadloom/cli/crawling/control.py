@@ -9,7 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from quadloom.cli.session import Session, session
-from quadloom.crawling.cluster.steering import STANDING, Steering, is_cluster
+from quadloom.crawling.cluster.steering import RETAINED, Steering
 from quadloom.crawling.run.control import ask, ask_all
 from quadloom.errors import UsageError
 from quadloom.model.wire import Value
@@ -62,21 +62,21 @@ def _request(verb: str, all_workers: bool, worker: str) -> int:
 
 
 def _not_running(s: Session, hint: str) -> UsageError:
-    if is_cluster(s.settings):
+    if s.settings.stores.is_shared:
         hint = "to ask the workers of the cluster: --all-workers, or --worker NAME; `quadloom status` lists them"
     return UsageError(f"no crawl is running on {s.warehouse}", hint=hint)
 
 
 def ask_workers(s: Session, verb: str, arguments: dict[str, Value], worker: str) -> int:
     """Ask all workers of the cluster or one of them, and print what each says. Exit code 1 if one did not do it."""
-    if not is_cluster(s.settings):
+    if not s.settings.stores.is_shared:
         raise UsageError(
             "there are no workers: this warehouse belongs to one machine",
             hint="leave out --all-workers and --worker, or set stores.frontier to the cluster's database",
         )
     with Steering(s.settings) as steering:
         replies = steering.send(verb, arguments, worker=worker)
-    if not replies and verb not in STANDING:
+    if not replies and verb not in RETAINED:
         raise UsageError("no worker is alive", hint="start one on each machine: `quadloom worker`")
     if s.json:
         s.emit({"workers": replies})

@@ -9,10 +9,10 @@ from contextlib import ExitStack, closing
 import msgspec
 
 from quadloom.cli.session import Session, session
-from quadloom.crawling.cluster.steering import ClusterReader, is_cluster
 from quadloom.crawling.run.control import ask
 from quadloom.errors import StoreUnavailable, UsageError
 from quadloom.model.event import Event
+from quadloom.stores.backends import open_cluster
 
 _EVERY = 0.5  # seconds between two looks with --follow
 _MOST = 10_000  # events read at once
@@ -60,8 +60,8 @@ def logs(
 
 def _reader(s: Session, opened: ExitStack, pages: bool) -> Callable[[int], list[Event]]:
     """A function that returns events after an id."""
-    if is_cluster(s.settings):
-        reader = opened.enter_context(closing(ClusterReader(s.settings)))
+    if s.settings.stores.is_shared:
+        reader = opened.enter_context(closing(open_cluster(s.settings)))
         return lambda after: reader.events(after, _MOST, settled=pages)
 
     def ask_crawl(after: int) -> list[Event]:

@@ -19,7 +19,7 @@ from rich.text import Text
 from quadloom.cli.crawling.crawl import check_contact, require_contact, urls_from_file
 from quadloom.cli.progress import bar, duration, rate
 from quadloom.cli.session import Session, session
-from quadloom.crawling.cluster.steering import ClusterReader, Steering, is_cluster
+from quadloom.crawling.cluster.steering import Steering
 from quadloom.crawling.cluster.view import cluster_view
 from quadloom.crawling.run.control import ask
 from quadloom.crawling.topical.access import SiteResponse
@@ -47,6 +47,7 @@ from quadloom.model.url import Url, resolve
 from quadloom.model.wire import Value
 from quadloom.settings import length_of
 from quadloom.settings.loading import secret
+from quadloom.stores.backends import open_cluster
 from quadloom.warehouse import Warehouse
 from quadloom.web.view.filters import counted
 
@@ -163,10 +164,10 @@ def _hand_over(s: Session, wanted: Topic, sites: list[SeedSite], pause: float) -
 
 def _is_crawled(s: Session) -> bool:
     """Whether somebody else reads pages for this warehouse, here or as a worker elsewhere."""
-    if not is_cluster(s.settings):
+    if not s.settings.stores.is_shared:
         return ask(s.warehouse, "status") is not None
     try:
-        with closing(ClusterReader(s.settings)) as reader:
+        with closing(open_cluster(s.settings)) as reader:
             return any("fetch" in worker.phases for worker in cluster_view(reader.workers()).alive)
     except StoreUnavailable:
         raise
@@ -176,7 +177,7 @@ def _is_crawled(s: Session) -> bool:
 
 def _ask(s: Session, verb: str, arguments: dict[str, Value]) -> Value | None:
     """What the crawl here answers, or one worker for all; None = there is none."""
-    if not is_cluster(s.settings):
+    if not s.settings.stores.is_shared:
         return ask(s.warehouse, verb, **arguments)
     with Steering(s.settings) as steering:
         return steering.ask_one(verb, arguments)

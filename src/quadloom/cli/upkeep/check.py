@@ -8,7 +8,6 @@ import shutil
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -23,11 +22,8 @@ from quadloom.documents.syntaxes.xml.stylesheet_folder import check_folder
 from quadloom.errors import QuadloomError, SettingsError
 from quadloom.maintenance.lost_database import refuse_lost_database
 from quadloom.settings import without_password
-from quadloom.stores.archive.s3_bucket import S3Bucket, address_of
-from quadloom.stores.backends import exists
+from quadloom.stores.backends import describe_server, exists, probe_archive, probe_quads
 from quadloom.stores.opened import places_of
-from quadloom.stores.postgres.state import described
-from quadloom.stores.quads.sparql_client import SparqlClient, servers_of
 from quadloom.warehouse import Warehouse
 
 _ENGINES = ("pycurl", "selectolax", "lxml", "pyoxigraph", "tantivy", "ada-url", "msgspec", "isal")
@@ -81,7 +77,7 @@ def _checks(s: Session) -> Iterator[CheckResult]:
     yield from _disk(s)
     yield from _names()
     yield from _servers(s)
-    if s.settings.stores.frontier.startswith("postgresql:"):
+    if s.settings.stores.is_shared:
         yield from _database(s)
     else:
         yield from _warehouse(s)
@@ -89,7 +85,7 @@ def _checks(s: Session) -> Iterator[CheckResult]:
 
 def _database(s: Session) -> Iterator[CheckResult]:
     try:
-        detail, made = described(s.settings)
+        detail, made = describe_server(s.settings)
     except QuadloomError as error:
         yield CheckResult("database", False, error.message, error.hint)
         return
@@ -177,9 +173,14 @@ def _servers(s: Session) -> Iterator[CheckResult]:
     is a warehouse."""
     stores = s.settings.stores
     if stores.quads.startswith("sparql+"):
-        yield _tried("stores.quads", stores.quads, "answers queries and updates", lambda: _probe_quads(s))
+        yield _tried("stores.quads", stores.quads, "answers queries and updates", lambda: probe_quads(s.settings))
     if stores.archive.startswith("s3:"):
-        yield _tried("stores.archive", stores.archive, "writes, reads ranges, lists and removes", lambda: _probe_s3(s))
+        yield _tried(
+            "stores.archive",
+            stores.archive,
+            "writes, reads ranges, lists and removes",
+            lambda: probe_archive(s.settings),
+        )
 
 
 def _tried(name: str, url: str, success: str, probe: Callable[[], None]) -> CheckResult:
@@ -188,16 +189,6 @@ def _tried(name: str, url: str, success: str, probe: Callable[[], None]) -> Chec
     except QuadloomError as error:
         return CheckResult(name, False, error.message, error.hint)
     return CheckResult(name, True, f"{without_password(url)} {success}", "")
-
-
-def _probe_quads(s: Session) -> None:
-    for server in servers_of(s.settings):
-        with closing(SparqlClient(server, attempts=1)) as client:
-            client.probe()
-
-
-def _probe_s3(s: Session) -> None:
-    S3Bucket(address_of(s.settings), patient=False).probe()
 
 
 def _warehouse(s: Session) -> Iterator[CheckResult]:

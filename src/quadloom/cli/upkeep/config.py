@@ -13,7 +13,7 @@ from quadloom.cli.session import session
 from quadloom.errors import UsageError
 from quadloom.settings import ServiceSettings, SiteSettings, without_password
 from quadloom.settings.loading import fields, shareable
-from quadloom.stores.postgres.state import share_settings
+from quadloom.stores.backends import share_settings
 
 config = App(name="config", help="Show the settings in effect and where each comes from.")
 
@@ -135,7 +135,7 @@ def share(file: Path | None = None, *, clear: bool = False) -> None:
         share nothing any more
     """
     s = session()
-    if not s.settings.stores.frontier.startswith("postgresql:"):
+    if not s.settings.stores.is_shared:
         raise UsageError(
             "there is nobody to share settings with: this warehouse belongs to one machine",
             hint="set stores.frontier to the cluster's database",

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from quadloom.stores.protocols.state import ShardLoad
+from quadloom.stores.protocols.cluster import ShardLoad
 
 _SLACK = 0.15  # of the fair share: less than that is not worth moving a shard
 _EVEN = 0.1  # part of all weight that every shard has the same of

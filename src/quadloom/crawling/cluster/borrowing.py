@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 
 from quadloom.errors import StoreUnavailable, WarehouseLocked
 from quadloom.process.clock import unix_time
-from quadloom.stores.protocols.state import Shards
+from quadloom.stores.protocols.cluster import Shards
 from quadloom.stores.shards import SHARDS, shard_of
 
 _PATIENCE = 120.0  # seconds; a worker gives a shard back when its last page is indexed

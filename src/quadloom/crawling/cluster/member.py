@@ -11,7 +11,7 @@ from quadloom.crawling.run.report import CrawlReport
 from quadloom.crawling.run.session import CrawlSession
 from quadloom.model.outcome import Settlement
 from quadloom.model.phase import PHASES
-from quadloom.stores.protocols.state import ShardQueue, Shards
+from quadloom.stores.protocols.cluster import ShardQueue, Shards
 
 
 class ClusterMember:

@@ -28,7 +28,7 @@ from quadloom.model.outcome import PageRow
 from quadloom.process.clock import unix_time
 from quadloom.process.threads import start
 from quadloom.stores.protocols.catalog import FIRST_UNINDEXED, UnindexedPlace
-from quadloom.stores.protocols.state import ShardQueue, Shards
+from quadloom.stores.protocols.cluster import ShardQueue, Shards
 from quadloom.stores.shards import SHARDS
 
 _POLL_SECONDS = 0.25  # between two looks for news

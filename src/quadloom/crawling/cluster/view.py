@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from quadloom.crawling.cluster.beat import WorkerBeat, read_beat
 from quadloom.crawling.run.report import CrawlReport
-from quadloom.stores.protocols.state import WorkerRow
+from quadloom.stores.protocols.cluster import WorkerRow
 
 WorkerState = Literal["starting", "running", "paused", "stopping", "dead"]
+_COUNTED = (
+    *("pages", "quads", "failed", "denied", "gone", "unchanged", "bytes", "links", "findings", "quarantined"),
+    *("cpu_seconds", "pages_per_second"),
+)  # of all crawls together
+_OF_WORKERS = ("shards", "queued", "pages", "quads", "failed", "cores_busy", "memory_used")
+_OF_MACHINES = ("cores", "load", "memory_free", "memory_total", "disk_free", "disk_total")
 
 
 class WorkerView(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,28 +74,15 @@ def merged_report(rows: Iterable[WorkerRow]) -> CrawlReport | None:
     if not reports:
         return None
     newest = max(reports, key=lambda report: report.frontier.get("total", 0))
-    states = Counter(report.state for report in reports)
-    return CrawlReport(
-        pages=sum(report.pages for report in reports),
-        quads=sum(report.quads for report in reports),
-        failed=sum(report.failed for report in reports),
-        denied=sum(report.denied for report in reports),
-        gone=sum(report.gone for report in reports),
-        unchanged=sum(report.unchanged for report in reports),
+    whole = CrawlReport(
         seconds=max(report.seconds for report in reports),
-        cpu_seconds=round(sum(report.cpu_seconds for report in reports), 3),
-        pages_per_second=round(sum(report.pages_per_second for report in reports), 2),
-        bytes=sum(report.bytes for report in reports),
-        links=sum(report.links for report in reports),
-        findings=sum(report.findings for report in reports),
-        quarantined=sum(report.quarantined for report in reports),
         frontier=newest.frontier,  # counts all URLs of the warehouse, of all workers
         phases=_added(report.phases for report in reports),
-        cpu=_added_floats(report.cpu for report in reports),
-        rates=_added_floats(report.rates for report in reports),
+        cpu=_added(report.cpu for report in reports),
+        rates=_added(report.rates for report in reports),
         statuses=_added(report.statuses for report in reports),
         expected=next((report.expected for report in reports if report.expected is not None), None),
-        state="running" if states["running"] else states.most_common(1)[0][0],
+        state=_state(report.state for report in reports),
         workers=[
             process._replace(name=f"{name} {process.name}") for name, beat in beats for process in beat.report.workers
         ],
@@ -96,6 +90,7 @@ def merged_report(rows: Iterable[WorkerRow]) -> CrawlReport | None:
         disks=[disk for report in reports for disk in report.disks],
         notices=list(dict.fromkeys(text for report in reports for text in report.notices)),
     )
+    return replace(whole, **_sums(reports, _COUNTED))
 
 
 def _view(row: WorkerRow, beat: WorkerBeat) -> WorkerView:
@@ -128,37 +123,28 @@ def _view(row: WorkerRow, beat: WorkerBeat) -> WorkerView:
 def _totals(workers: Sequence[WorkerView]) -> WorkerView:
     """Figures of machines count each machine once, however many workers it has."""
     machines = list({worker.host: worker for worker in workers}.values())
-    states = Counter(worker.state for worker in workers)
-    return WorkerView(
-        name="",
-        state="running" if states["running"] else states.most_common(1)[0][0] if states else "dead",
-        shards=sum(worker.shards for worker in workers),
-        queued=sum(worker.queued for worker in workers),
-        pages=sum(worker.pages for worker in workers),
-        quads=sum(worker.quads for worker in workers),
-        failed=sum(worker.failed for worker in workers),
-        rates=_added_floats(worker.rates for worker in workers),
-        cores_busy=round(sum(worker.cores_busy for worker in workers), 2),
-        cores=sum(machine.cores for machine in machines),
-        load=round(sum(machine.load for machine in machines), 2),
-        memory_used=sum(worker.memory_used for worker in workers),
-        memory_free=sum(machine.memory_free for machine in machines),
-        memory_total=sum(machine.memory_total for machine in machines),
-        disk_free=sum(machine.disk_free for machine in machines),
-        disk_total=sum(machine.disk_total for machine in machines),
-    )
+    rates = _added(worker.rates for worker in workers)
+    whole = WorkerView(name="", state=_state(worker.state for worker in workers), rates=rates)
+    return replace(whole, **_sums(workers, _OF_WORKERS), **_sums(machines, _OF_MACHINES))
 
 
-def _added(counts: Iterable[dict[str, int]]) -> dict[str, int]:
-    total: Counter[str] = Counter()
-    for some in counts:
-        total.update(some)
-    return dict(total)
+S = TypeVar("S", bound=str)
+N = TypeVar("N", int, float)
 
 
-def _added_floats(figures: Iterable[dict[str, float]]) -> dict[str, float]:
-    total: dict[str, float] = {}
+def _state(states: Iterable[S]) -> S | Literal["running", "dead"]:
+    """`running` if one of them is, otherwise the commonest."""
+    counts = Counter(states)
+    return "running" if "running" in counts else counts.most_common(1)[0][0] if counts else "dead"
+
+
+def _sums(records: Sequence[object], names: Sequence[str]) -> dict[str, float]:
+    return {name: round(sum(getattr(record, name) for record in records), 3) for name in names}
+
+
+def _added(figures: Iterable[dict[str, N]]) -> dict[str, N]:
+    total: dict[str, N] = {}
     for some in figures:
         for name, value in some.items():
-            total[name] = round(total.get(name, 0.0) + value, 3)
+            total[name] = round(total.get(name, 0) + value, 3)
     return total

@@ -171,7 +171,7 @@ class Ingest:
         self._sources.settings_changed(settings)
         self.indexing.change_strategies(settings)
         self._pool.change_strategies(settings)
-        owing = self._stores.catalog.owe(Owed.EXTRACT) if stored else 0
+        owing = self._stores.catalog.backlog.add(Owed.EXTRACT) if stored else 0
         if self.handover is not None:
             self.handover.strategies_changed(settings)
         elif owing:
@@ -194,7 +194,7 @@ class Ingest:
 
     def open_backlog(self) -> None:
         """From now on, also do what others have left for the phases of this process."""
-        if self.handover is None and (self._stores.shards is not None or self._stores.catalog.owing()):
+        if self.handover is None and (self._stores.shards is not None or self._stores.catalog.backlog.counts()):
             self._hand_over()
         if self.handover is not None:
             self.handover.open()

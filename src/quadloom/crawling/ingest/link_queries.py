@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -24,20 +23,20 @@ from quadloom.model.url import canonical, host_of, resolve
 from quadloom.model.visit import Visit
 from quadloom.settings import Settings
 from quadloom.settings.loading import check_strategy_names
+from quadloom.stores.protocols.queries import QuerySource
 
 if TYPE_CHECKING:
     from quadloom.asking.sparql.service import QueryService
     from quadloom.asking.sparql.worker import QueryRequest
     from quadloom.documents.extract_queries import UserQuery
     from quadloom.stores.quads.json_results import Row
-    from quadloom.stores.quads.sparql_client import SparqlServer, SparqlServers
 
 
 def check_strategies(settings: Settings) -> None:
     """Raises `SettingsError` or `QueryRefused` for a link strategy that cannot be used: an unknown name, a file that is
     missing, a query that does not parse. Reads nothing but these files and writes nothing, so it can go first."""
     if settings.crawl.strategies:
-        UserQueryRunner(settings, Path(), lambda _text: None).close()
+        UserQueryRunner(settings, QuerySource("."), lambda _text: None).close()
 
 
 def _user_queries(names: Sequence[str]) -> tuple[UserQuery, ...]:
@@ -54,7 +53,7 @@ def without_links(settings: Settings) -> Settings:
 
 
 class UserQueryRunner:
-    """Asks each user query of each page. `store`: for `# over: index` queries, None if there is none.
+    """Asks each user query of each page. `source`: for `# over: index` queries, None if there is none.
 
     `notice` is called with the first failure of each query.
     """
@@ -62,18 +61,18 @@ class UserQueryRunner:
     def __init__(
         self,
         settings: Settings,
-        store: Path | SparqlServer | SparqlServers | None,
+        source: QuerySource | None,
         notice: Callable[[str], None],
     ) -> None:
         self._settings = settings
-        self._store = store
+        self._source = source
         self._notice = notice
         self._warned: set[str] = set()
         check_strategy_names(settings.crawl.strategies)
         self.queries = _user_queries(settings.crawl.strategies)
         try:
             for query in self.queries:
-                if query.over == "index" and store is None:
+                if query.over == "index" and source is None:
                     raise SettingsError(f"{query.name}: `# over: index` needs a quad store", hint="use `# over: page`")
                 self._validate(query)
         except BaseException:
@@ -112,7 +111,7 @@ class UserQueryRunner:
         """Imported when there is a query to ask, as there is in few crawls."""
         from quadloom.asking.sparql.service import QueryService
 
-        return QueryService(self._store or Path("."), self._settings.limits, processes=1)
+        return QueryService(self._source or QuerySource("."), self._settings.limits, processes=1)
 
     def _validate(self, query: UserQuery) -> None:
         """Find mistakes when the crawl starts, not at the first page."""

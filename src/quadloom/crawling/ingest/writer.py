@@ -38,13 +38,13 @@ from quadloom.model.page_result import PageResult
 from quadloom.model.phase import ALL_PHASES
 from quadloom.model.url import site_of
 from quadloom.process.failpoints import Failpoints
+from quadloom.process.retry import retry_when_unavailable
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode as encode_record
 from quadloom.stores.opened import Stores
 from quadloom.stores.protocols.archive import ArchiveRecord
 from quadloom.stores.protocols.frontier import HostRow
 from quadloom.stores.protocols.settlement import FinishedVisit, SettleBatch, SettleHook, VisitStep
-from quadloom.stores.transactions import retry_when_unavailable
 
 _RETRY_SECONDS = 1.0  # between two tries to reach an archive that is away
 _FEW_LINKS = 1000
@@ -191,8 +191,8 @@ class BatchWriter:
     def _write_robots(self, updates: Sequence[RobotsUpdate], now: float) -> None:
         frontier = self._stores.frontier
         for item in updates:
-            row = frontier.host(item.host) or HostRow(host=item.host, site=site_of(item.host))
-            frontier.put_host(
+            row = frontier.hosts.get(item.host) or HostRow(host=item.host, site=site_of(item.host))
+            frontier.hosts.put(
                 msgspec.structs.replace(
                     row, robots=item.robots, robots_expires=item.expires, crawl_delay=item.crawl_delay
                 )

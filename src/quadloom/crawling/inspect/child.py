@@ -15,7 +15,8 @@ from quadloom.model.document import Transformed
 from quadloom.model.finding import Finding
 from quadloom.model.service import ServiceAnswer
 from quadloom.process import limits
-from quadloom.process.channel import Channel, ChannelClosed, ChildProcess, run, start
+from quadloom.process.channel import Channel, run, start
+from quadloom.process.request_child import ChildEnded, RequestChild
 from quadloom.settings import Settings
 
 _START_SECONDS = 20.0  # for the interpreter and its imports on a busy machine; the alarm starts after them
@@ -44,46 +45,32 @@ class InspectResult(msgspec.Struct, frozen=True):
 
 
 class InspectWorker:
-    """A child process that transforms one document after another. It is started with the first, and again after a
-    document has killed it."""
+    """A child process that transforms one document after another, with the limits of the first. It is started with the
+    first, and again after a document has ended it."""
 
     def __init__(self) -> None:
-        self._child: ChildProcess | None = None
+        self._child: RequestChild | None = None
 
     def transform(self, task: InspectTask) -> InspectResult:
         """Transform in the child. Never raises for what the document does to it."""
         caps = task.settings.limits
+        if self._child is None:
+            # Twice the memory as address space: libraries map more than they touch.
+            space = caps.transform_bytes * 2
+            self._child = RequestChild(
+                lambda: start(__name__, task.url, address_space=space, stderr=subprocess.DEVNULL)
+            )
+        services = sum(service.timeout * (1 + service.retries) for service in task.settings.service)
         try:
-            if self._child is None:
-                # Twice the memory as address space: libraries map more than they touch.
-                space = caps.transform_bytes * 2
-                self._child = start(__name__, task.url, address_space=space, stderr=subprocess.DEVNULL)
-            services = sum(service.timeout * (1 + service.retries) for service in task.settings.service)
-            self._child.kill_after(2 * caps.transform_seconds + services + _START_SECONDS)
-            self._child.channel.send(task)
-            answer = self._child.channel.receive(InspectResult)
-            self._child.cancel_deadline()
-            return answer
-        except ChannelClosed:
-            if self._child is None:
+            return self._child.ask(task, InspectResult, seconds=2 * caps.transform_seconds + services + _START_SECONDS)
+        except ChildEnded as ended:
+            if ended.exit is None:
                 return InspectResult(failure="could not be started")
-            failure = self._child.wait().describe(caps.transform_seconds, caps.transform_bytes)
-            self.close()
-            return InspectResult(failure=failure)
+            return InspectResult(failure=ended.exit.describe(caps.transform_seconds, caps.transform_bytes))
 
     def close(self) -> None:
         if self._child is not None:
-            self._child.close()
-            self._child = None
-
-
-def transform_in_child(task: InspectTask) -> InspectResult:
-    """Transform one document in a child process of its own."""
-    worker = InspectWorker()
-    try:
-        return worker.transform(task)
-    finally:
-        worker.close()
+            self._child.end()
 
 
 def serve(channel: Channel) -> None:

@@ -59,7 +59,7 @@ def why(
     explanation = frontier.explain(url.key, now)
     row = catalog.page(url.fingerprint)
     reasons = [_scope_reason(scope, url, row)]
-    reasons += _robots_reasons(frontier.host(url.host), url, settings)
+    reasons += _robots_reasons(frontier.hosts.get(url.host), url, settings)
     if explanation is None and row is None:
         if reasons[0].value == "inside":
             raise NothingFound(

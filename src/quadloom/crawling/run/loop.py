@@ -33,9 +33,9 @@ from quadloom.model.visit import Visit
 from quadloom.planning.refresh.pacing import BandwidthPacer
 from quadloom.planning.refresh.reschedule import Rescheduler
 from quadloom.process.clock import StepWatch, described_step, unix_time, wall_time
+from quadloom.process.retry import retry_when_unavailable
 from quadloom.settings import Settings
 from quadloom.stores.protocols.frontier import Frontier, Quota
-from quadloom.stores.transactions import retry_when_unavailable
 
 _BYTES_IN_FLIGHT = 24 << 20
 _WAIT = 0.05  # seconds to wait for a message when there is nothing else to do
@@ -338,7 +338,7 @@ class Crawl:
         assert self._fetch is not None
         robots, strikes = {}, {}
         for host in {visit.host for visit in visits} - self._hosts_sent:
-            row = self._frontier.host(host)
+            row = self._frontier.hosts.get(host)
             if row is not None and row.robots:
                 robots[host] = row.robots
             if row is not None and row.failures:

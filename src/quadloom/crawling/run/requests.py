@@ -63,7 +63,7 @@ def _pages(frontier: Frontier, catalog: Catalog, site: str) -> Iterator[list[Pag
 def _hosts(frontier: Frontier, site: str) -> list[str]:
     names: list[str] = []
     offset = 0
-    while rows := frontier.hosts(limit=_CHUNK, offset=offset):
+    while rows := frontier.hosts.rows(limit=_CHUNK, offset=offset):
         names += [row.host for row in rows if site in (row.host, row.site, site_of(row.host))]
         offset += len(rows)
     return names

@@ -399,7 +399,7 @@ def page_ranker(
     return PageRanker(
         directory or stores.places.links,
         settings.freshness,
-        lambda: look(lambda catalog: catalog.of_kinds(sorted(DATA_KINDS))),
+        lambda: look(lambda catalog: catalog.fingerprints_of(sorted(DATA_KINDS))),
         lambda: look(lambda catalog: subscribed_pages(catalog, stores.quads)),
         lambda: look(lambda catalog: PUBLISHED.get(catalog) or []),
         LinkExchange(Path(shared), worker) if shared else None,

@@ -21,7 +21,6 @@ from quadloom.model.subscription import Subscription
 from quadloom.model.url import canonical, resolve, site_of
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.quads import QuadStore
-from quadloom.stores.protocols.state import WholeCatalog
 
 MOST = 10_000
 _STATEMENTS = 100_000  # read per type: many things of one type may be on the same page
@@ -29,7 +28,7 @@ _BATCH = 1000
 _PAGE = re.compile(r"<(https?://[^<>\"{}|^`\\\s]+)>")
 
 
-def subscribed_pages(catalog: WholeCatalog, quads: QuadStore) -> list[Subscription]:
+def subscribed_pages(catalog: Catalog, quads: QuadStore) -> list[Subscription]:
     """All subscriptions, with the keys of their pages as `urls`."""
     found = read_subscriptions(catalog)
     hosts = catalog.hosts() if any(item.sites for item in found) else []

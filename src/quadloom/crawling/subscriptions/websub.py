@@ -300,7 +300,7 @@ class HubSubscriptions:
         """Whether politeness allows a request to this host now; if so, it counts as made."""
         if self._free_at.get(host, 0.0) > now:
             return False
-        row = self._frontier.host(host)
+        row = self._frontier.hosts.get(host)
         if row is not None and max(row.next_at, row.blocked_until) > now:
             return False
         self._free_at[host] = now + rules_for(host, self._settings).delay

@@ -14,8 +14,8 @@ from typing import Protocol, TypeVar
 from quadloom.crawling.topical.polite_access import FetchedPage
 from quadloom.model.link import Discovery
 from quadloom.process import threads
+from quadloom.stores.protocols.cluster import Shards
 from quadloom.stores.protocols.frontier import HostClocks, HostRow, ScopeRules
-from quadloom.stores.protocols.state import Shards
 from quadloom.stores.shards import shard_of
 
 T = TypeVar("T")
@@ -129,11 +129,11 @@ class OwnersFrontier:
         self._frontier = frontier
         self._owner = owner
 
-    def host(self, host: str) -> HostRow | None:
-        return self._owner.call(lambda: self._frontier.host(host))
+    def get(self, host: str) -> HostRow | None:
+        return self._owner.call(lambda: self._frontier.get(host))
 
-    def put_host(self, row: HostRow) -> None:
-        self._owner.call(lambda: self._frontier.put_host(row))
+    def put(self, row: HostRow) -> None:
+        self._owner.call(lambda: self._frontier.put(row))
 
     def block(self, host: str, until: float, reason: str) -> None:
         self._owner.call(lambda: self._frontier.block(host, until, reason))

@@ -166,7 +166,7 @@ class PoliteAccess:
         """What the frontier has of a host that was not asked yet: robots.txt and failures in a row, for the fetcher."""
         if host in self._free_at:
             return {}, {}
-        row = self._frontier.host(host) or HostRow(host=host, site=site_of(host))
+        row = self._frontier.get(host) or HostRow(host=host, site=site_of(host))
         self._free_at[host] = max(row.next_at, row.blocked_until)
         return {host: row.robots} if row.robots else {}, {host: row.failures}
 
@@ -213,8 +213,8 @@ class PoliteAccess:
         return None
 
     def _store_robots(self, learned: RobotsUpdate) -> None:
-        old = self._frontier.host(learned.host) or HostRow(host=learned.host, site=site_of(learned.host))
-        self._frontier.put_host(
+        old = self._frontier.get(learned.host) or HostRow(host=learned.host, site=site_of(learned.host))
+        self._frontier.put(
             msgspec.structs.replace(
                 old, robots=learned.robots, robots_expires=learned.expires, crawl_delay=learned.crawl_delay
             )

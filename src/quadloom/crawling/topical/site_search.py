@@ -207,7 +207,7 @@ class SiteSearches:
 
     def _next_host(self) -> HostRow | None:
         started, offset = time.monotonic(), 0
-        while rows := self._stores.frontier.hosts(limit=_HOSTS, offset=offset, own=True):
+        while rows := self._stores.frontier.hosts.rows(limit=_HOSTS, offset=offset, own=True):
             offset += len(rows)
             for row in rows:
                 if row.host not in self._done and row.pages and (not row.queued or row.pages >= _ENOUGH_PAGES):
@@ -248,7 +248,7 @@ class SiteSearches:
         run = TopicalRun(Topic("", ""), self._settings.crawl.site_search)
         access = PoliteAccess(
             self._settings,
-            OwnersFrontier(self._stores.frontier, self._background),
+            OwnersFrontier(self._stores.frontier.hosts, self._background),
             OwnHosts(self._scope(), self._stores.shards),
             lambda _fetched: None,
             throttle=self._background.throttle if self._throttled else lambda: None,

@@ -83,7 +83,7 @@ def crawl_topic(
     ingest = Ingest(stores, settings, hooks=hooks, clock=clock)
     access = PoliteAccess(
         settings,
-        stores.frontier,
+        stores.frontier.hosts,
         TopicScope(settings, seeds),
         lambda fetched: _store(ingest, stores.catalog, fetched),
         services=frozenset(host_of(lead.template) for lead in site_search("")),
@@ -120,7 +120,7 @@ def survey_sites(
     run = TopicalRun(Topic("", ""), budget=MOST_REQUESTS * len(seeds) + 1)
     access = PoliteAccess(
         settings,
-        stores.frontier,
+        stores.frontier.hosts,
         TopicScope(settings, seeds),
         lambda _brought: None,
         clock=clock,

@@ -205,7 +205,7 @@ class TopicRounds:
         )
         access = PoliteAccess(
             settings,
-            OwnersFrontier(self._stores.frontier, self._background),
+            OwnersFrontier(self._stores.frontier.hosts, self._background),
             OwnHosts(TopicScope(settings, due.sites), self._stores.shards),
             self._take,
             throttle=self._background.throttle,

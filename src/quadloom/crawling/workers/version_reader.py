@@ -23,7 +23,9 @@ from quadloom.model.page import Page
 from quadloom.model.quads import Quads
 from quadloom.model.url import host_of
 from quadloom.model.visit import Visit
-from quadloom.process.channel import ChannelClosed, ChildProcess, start
+from quadloom.process.channel import ChildProcess, start
+from quadloom.process.limits import ChildExit
+from quadloom.process.request_child import ChildEnded, RequestChild
 from quadloom.settings import Settings
 from quadloom.stores.protocols.archive import Archive
 
@@ -63,7 +65,7 @@ class _VersionTransformer:
         self._settings = msgspec.structs.replace(settings, crawl=msgspec.structs.replace(settings.crawl, strategies=[]))
         self._numbers = itertools.count()
         self._lock = threading.Lock()
-        self._child: ChildProcess | None = None
+        self._child = RequestChild(self._start, ready_seconds=_START_SECONDS)
         self._idle: threading.Timer | None = None
         self._failures: OrderedDict[ArchiveRef, str] = OrderedDict()
 
@@ -76,57 +78,39 @@ class _VersionTransformer:
             self._end_when_idle()
             return graph
 
+    def _start(self) -> ChildProcess:
+        # Twice the memory as address space: libraries map more than they touch.
+        return start(WORKER, self._settings, address_space=self._settings.limits.transform_bytes * 2)
+
     def _transform(self, ref: ArchiveRef, page: Page) -> VersionGraph:
-        child = self._ready_child()
-        if child is None:
-            return _unknown(page, "the process that transforms it did not start")
         visit = Visit(page.url, page.url, host_of(page.url), 0)
         task = WorkerTask(next(self._numbers), visit, page, archive=False)
         try:
-            content = self._ask(child, task)
+            content = self._ask(task)
             if isinstance(content, ServicesWanted):
                 from quadloom.crawling.workers.services.client import ask_now  # few pages have services
 
                 answers = ask_now(self._settings, page.body, content.requests)
-                content = self._ask(child, msgspec.structs.replace(task, answers=answers))
-        except ChannelClosed:
-            return _unknown(page, self._failure(ref, child))
+                content = self._ask(msgspec.structs.replace(task, answers=answers))
+        except ChildEnded as ended:
+            if ended.exit is None:
+                return _unknown(page, "the process that transforms it did not start")
+            return _unknown(page, self._failure(ref, ended.exit))
         if isinstance(content, ServicesWanted):
             return _unknown(page, "its services were not asked")
         text = content.result.text
         return VersionGraph(content.result.quads, text=f"{text.title}\n{text.body}" if text is not None else "")
 
-    def _ask(self, child: ChildProcess, task: WorkerTask) -> WorkerAnswer | ServicesWanted:
-        child.kill_after(self._settings.limits.transform_seconds)
-        child.channel.send(task)
-        content = child.channel.receive(WorkerMessage).content
-        child.cancel_deadline()
-        return content
+    def _ask(self, task: WorkerTask) -> WorkerAnswer | ServicesWanted:
+        return self._child.ask(task, WorkerMessage, seconds=self._settings.limits.transform_seconds).content
 
-    def _failure(self, ref: ArchiveRef, child: ChildProcess) -> str:
+    def _failure(self, ref: ArchiveRef, ended: ChildExit) -> str:
         caps = self._settings.limits
-        failure = f"its transformation {child.wait().describe(caps.transform_seconds, caps.transform_bytes)}"
-        self._close()
+        failure = f"its transformation {ended.describe(caps.transform_seconds, caps.transform_bytes)}"
         self._failures[ref] = failure
         if len(self._failures) > _FAILURES:
             self._failures.popitem(last=False)
         return failure
-
-    def _ready_child(self) -> ChildProcess | None:
-        if self._child is not None and self._child.is_alive:
-            return self._child
-        self._close()
-        # Twice the memory as address space: libraries map more than they touch.
-        cap = self._settings.limits.transform_bytes * 2
-        try:
-            self._child = child = start(WORKER, self._settings, address_space=cap)
-            child.kill_after(_START_SECONDS)
-            child.channel.receive(str)
-        except (ChannelClosed, OSError):
-            self._close()
-            return None
-        child.cancel_deadline()
-        return child
 
     def _end_when_idle(self) -> None:
         if self._idle is not None:
@@ -138,9 +122,4 @@ class _VersionTransformer:
     def _end_idle(self) -> None:
         with self._lock:
             if threading.current_thread() is self._idle:  # else a version has been asked for meanwhile
-                self._close()
-
-    def _close(self) -> None:
-        if self._child is not None:
-            self._child.close()
-            self._child = None
+                self._child.end()

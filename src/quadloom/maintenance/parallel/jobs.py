@@ -68,7 +68,7 @@ def check_reachable(settings: Settings) -> None:
     """Raise `SettingsError` if other machines could not reach the stores."""
     stores = settings.stores
     local = {
-        "stores.frontier": stores.frontier.startswith("sqlite:"),
+        "stores.frontier": not stores.is_shared,
         "stores.quads": stores.quads.startswith("oxigraph:"),
         "stores.archive": stores.archive == "warc:",
     }

@@ -20,8 +20,8 @@ from quadloom.maintenance.batches import read_records, write_record
 from quadloom.model.text import TextDocument
 from quadloom.model.url import host_of
 from quadloom.process.durable import make_folder, sync, sync_tree
+from quadloom.stores.backends import fresh_text_shards
 from quadloom.stores.shards import SHARDS, shard_of
-from quadloom.stores.tantivy.sharded import ShardedText
 
 GROUPS = 16  # of shards: so many processes can fill indexes at once
 _FOLDER = "rebuild.spool"
@@ -72,7 +72,7 @@ class TextSpool:
 def fill_indexes(directory: Path, group: int) -> int:
     """Fill the indexes of a group of shards from nothing and show them to readers. Returns the number of documents."""
     count = 0
-    with closing(ShardedText(directory, fresh=True)) as index:
+    with closing(fresh_text_shards(directory)) as index:
         for document in _documents(directory, group):
             index.put([document])
             count += 1

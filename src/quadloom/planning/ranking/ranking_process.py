@@ -7,8 +7,8 @@ out of memory or is killed, the ranks stay as they were, and the next ranking be
 from __future__ import annotations
 
 import os
-import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
@@ -16,7 +16,8 @@ import msgspec
 
 from quadloom.errors import ChildFailed, QuadloomError
 from quadloom.planning.ranking.ranking_job import RankingOrder, RankingResult, Solver, run_ranking
-from quadloom.process.channel import Channel, ChannelClosed, ChildProcess, run, start
+from quadloom.process.channel import Channel, ChildProcess, run, start
+from quadloom.process.request_child import ChildEnded, RequestChild
 
 _NICE = 10  # nobody waits for a ranking; fetching and settling go first
 _ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # nothing here needs the threads they start
@@ -32,40 +33,32 @@ class RankingRunner(Protocol):
     def close(self) -> None: ...
 
 
-class RankingProcess:
-    """Runs each ranking in a child process of its own."""
+def start_ranking() -> ChildProcess:
+    return start(__name__, "rank", environment=_ENVIRONMENT)
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._child: ChildProcess | None = None
-        self._closed = False
+
+class RankingProcess:
+    """Runs each ranking in a child process of its own, which `start` starts."""
+
+    def __init__(self, start: Callable[[], ChildProcess] = start_ranking) -> None:
+        self._child = RequestChild(start)
 
     def run(self, order: RankingOrder) -> RankingResult:
-        with self._lock:
-            if self._closed:
-                raise ChildFailed("the ranking was stopped")
-            self._child = child = start(__name__, "rank", environment=_ENVIRONMENT)
         try:
-            child.channel.send(order)
-            result = child.channel.receive(RankingResult)
-        except ChannelClosed:
+            result = self._child.ask(order, RankingResult)
+        except ChildEnded as ended:
             raise ChildFailed(
-                f"the process that ranks pages {child.wait().describe(0.0, 0)}",
+                f"the process that ranks pages {ended.describe(0.0, 0)}",
                 hint="pages keep their ranks; the next ranking tries again",
             ) from None
         finally:
-            with self._lock:
-                self._child = None
-            child.close()
+            self._child.end()
         if result.failure:
             raise ChildFailed(f"pages could not be ranked: {result.failure}", hint="pages keep their ranks")
         return result
 
     def close(self) -> None:
-        with self._lock:
-            self._closed = True
-            if self._child is not None:
-                self._child.kill()
+        self._child.close()
 
 
 class RankingInThread:

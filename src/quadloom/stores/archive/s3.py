@@ -27,9 +27,9 @@ import re
 import secrets
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import repeat
 from pathlib import Path
 
 from quadloom.errors import SettingsError, StoreError
@@ -37,11 +37,19 @@ from quadloom.model.outcome import ArchiveRef
 from quadloom.model.page import Failure, Page
 from quadloom.process.clock import unix_time
 from quadloom.process.durable import make_folder, sync, write_file
+from quadloom.process.retry import backoff, retry, within
 from quadloom.stores.archive import warc_record
 from quadloom.stores.archive.s3_bucket import RecordCache, S3Bucket
 from quadloom.stores.archive.s3_tails import Tails, bytes_of, tails_in
 from quadloom.stores.archive.warc import WarcArchive
-from quadloom.stores.archive.warc_members import member_at, members, readable_records, record_bytes
+from quadloom.stores.archive.warc_members import (
+    MemberArchive,
+    all_records,
+    member_at,
+    place_of,
+    readable_records,
+    record_bytes,
+)
 from quadloom.stores.protocols.archive import ArchiveRecord, DiskState
 
 _FILE = re.compile(r"(?P<writer>[A-Za-z0-9][A-Za-z0-9_-]{0,63})/(?P<name>quadloom-\d{8}\.warc\.gz)")
@@ -54,7 +62,7 @@ _OUTAGE = 60.0  # seconds for which `sync` waits for a bucket that must have the
 _PATIENCE = 3600.0  # seconds for which uploads may fail before the crawl is stopped: disks are finite
 
 
-class S3Archive:
+class S3Archive(MemberArchive):
     """See `quadloom.stores.protocols.archive.Archive`. `folder` is the spool; one process writes to it at a time.
 
     `reached` is called after each step of an upload: tests end the process there.
@@ -98,12 +106,14 @@ class S3Archive:
         self._writer = _checked(writer or _known_writer(folder) or _new_writer(folder))
         found = bucket.files(self._writer)
         used = (int(name[-16:-8]) for name in (*found, *tails_in(found)) if _FILE.fullmatch(name))
-        self._spool = WarcArchive([folder], file_bytes=file_bytes, after=max(used, default=0), clock=clock)
+        self._spool = WarcArchive(
+            [folder], file_bytes=file_bytes, after=max(used, default=0), series=self._writer, clock=clock
+        )
         self._thread = threading.Thread(target=self._run, name="upload", daemon=True)
         self._thread.start()
 
     def put(self, records: Sequence[ArchiveRecord]) -> list[ArchiveRef]:
-        refs = [ArchiveRef(f"{self._writer}/{ref.file}", ref.offset, ref.length) for ref in self._writable.put(records)]
+        refs = self._writable.put(records)
         if refs and refs[-1].file != self._open:
             self._open, self._opened_at = refs[-1].file, self._clock()
             self._wake.set()  # this batch, or the one before, may have ended a file
@@ -115,7 +125,8 @@ class S3Archive:
         """Also raises the error that has prevented uploads for an hour; the records are safe nevertheless."""
         self._writable.sync()
         if self._shared:
-            self._retry(self._share)
+            # A server that restarts must not end a worker.
+            retry(self._share, within(_OUTAGE, repeat(_FIRST_PAUSE), clock=self._clock), StoreError)
         if self._failure is not None and self._clock() - self._failing_since >= _PATIENCE:
             raise self._failure
         if self._open and self._clock() - self._opened_at >= self._upload_seconds:
@@ -137,36 +148,15 @@ class S3Archive:
             self._uploaded.pop(file, None)
         self._appended.clear()
 
-    def _retry(self, action: Callable[[], None]) -> None:
-        """Repeat `action` for `_OUTAGE` seconds: a server that restarts must not end a worker."""
-        until = self._clock() + _OUTAGE
-        while True:
-            try:
-                return action()
-            except StoreError:
-                if self._clock() >= until:
-                    raise
-                time.sleep(_FIRST_PAUSE)
-
     def seal(self) -> None:
         self._end_file()
         self._upload()
-
-    def get(self, ref: ArchiveRef) -> Page | Failure:
-        return warc_record.decode(self._member(ref), _place(ref))
-
-    def record(self, ref: ArchiveRef) -> ArchiveRecord:
-        member = self._member(ref)
-        return ArchiveRecord(warc_record.decode(member, _place(ref)).url, member)
 
     def scan(self) -> Iterator[tuple[ArchiveRef, Page | Failure]]:
         listing = self._bucket.files()
         for file in sorted({*_whole(listing), *tails_in(listing), *self._local()}):
             with self._as_path(file) as path:
-                for member in members(path):
-                    record = warc_record.parse(member.data, f"{file}:{member.offset}")
-                    if record is not None:
-                        yield ArchiveRef(file, member.offset, member.length), record
+                yield from all_records(path, file)
 
     def read_file(self, file: str) -> Iterator[tuple[ArchiveRef, Page | Failure]]:
         """One download instead of a request for each record."""
@@ -227,20 +217,19 @@ class S3Archive:
 
     def _run(self) -> None:
         """Upload in the background. Failures are retried, and finally by `close`, which raises them."""
-        pause = _FIRST_PAUSE
-        waiting = 0.0  # at the start: what an earlier process left
+        pause, failures = 0.0, 0  # at once, what an earlier process left
         while not self._closed:
-            self._wake.wait(waiting)
+            self._wake.wait(pause)
             self._wake.clear()
             try:
                 self._upload()
-                self._failure = None
-                pause, waiting = _FIRST_PAUSE, _LONGEST_PAUSE
+                self._failure, failures, pause = None, 0, _LONGEST_PAUSE
             except StoreError as error:
                 if self._failure is None:
                     self._failing_since = self._clock()
                 self._failure = error
-                waiting, pause = pause, min(pause * 2, _LONGEST_PAUSE)
+                failures += 1
+                pause = backoff(failures, _FIRST_PAUSE, _LONGEST_PAUSE)
 
     def _upload(self) -> None:
         """Upload every sealed file, oldest first, and remove it here."""
@@ -275,7 +264,7 @@ class S3Archive:
 
     def _member(self, ref: ArchiveRef) -> bytes:
         if _FILE.fullmatch(ref.file) is None:
-            raise warc_record.damaged(_place(ref), "there is no such file")
+            raise warc_record.damaged(place_of(ref), "there is no such file")
         data = self._read_local(ref)
         if data is None:
             data = self._cache.get(ref)
@@ -284,7 +273,7 @@ class S3Archive:
             if data is None:
                 data = self._read_local(ref)  # it may have been begun meanwhile
             if data is None:
-                raise warc_record.damaged(_place(ref), "the file is neither here nor in the bucket (yet)")
+                raise warc_record.damaged(place_of(ref), "the file is neither here nor in the bucket (yet)")
             self._cache.put(ref, data)
         return data
 
@@ -366,7 +355,3 @@ def _checked(writer: str) -> str:
             hint="use up to 64 letters, digits, hyphens and underscores",
         )
     return writer
-
-
-def _place(ref: ArchiveRef) -> str:
-    return f"{ref.file}:{ref.offset}"

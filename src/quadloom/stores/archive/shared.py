@@ -11,15 +11,13 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from quadloom.errors import ArchiveDamaged, StoreError
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.page import Failure, Page
 from quadloom.stores.archive.warc import WarcArchive
 from quadloom.stores.protocols.archive import ArchiveRecord, DiskState
 
-_WRITER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}/")
 
 
 class SharedWarcArchive:
@@ -27,12 +25,14 @@ class SharedWarcArchive:
 
     def __init__(self, directory: Path, writer: str = "", *, file_bytes: int = 1 << 30) -> None:
         self._directory = directory
-        self._writer = writer
-        self._own = WarcArchive([directory / writer], file_bytes=file_bytes) if writer else None
         self._series: dict[str, WarcArchive] = {}
+        self._own: WarcArchive | None = None
+        if writer:
+            self._own = WarcArchive([directory / writer], file_bytes=file_bytes, series=writer)
+            self._series[writer] = self._own
 
     def put(self, records: Sequence[ArchiveRecord]) -> list[ArchiveRef]:
-        return [_named(self._writer, ref) for ref in self._writing().put(records)]
+        return self._writing().put(records)
 
     def sync(self) -> None:
         self._writing().sync()
@@ -46,64 +46,49 @@ class SharedWarcArchive:
         return self._own
 
     def get(self, ref: ArchiveRef) -> Page | Failure:
-        archive, local = self._found(ref)
-        return archive.get(local)
+        return self._of(ref.file).get(ref)
 
     def record(self, ref: ArchiveRef) -> ArchiveRecord:
-        archive, local = self._found(ref)
-        return archive.record(local)
+        return self._of(ref.file).record(ref)
 
     def scan(self) -> Iterator[tuple[ArchiveRef, Page | Failure]]:
-        for writer in self._writers():
-            for ref, page in self._of(writer).scan():
-                yield _named(writer, ref), page
+        for archive in self._all():
+            yield from archive.scan()
 
     def read_file(self, file: str) -> Iterator[tuple[ArchiveRef, Page | Failure]]:
-        writer, _, name = file.partition("/")
-        if _WRITER.fullmatch(writer):
-            for ref, page in self._of(writer).read_file(name):
-                yield _named(writer, ref), page
+        if _FILE.match(file):
+            yield from self._of(file).read_file(file)
 
     def files(self) -> dict[str, int]:
-        return {
-            f"{writer}/{name}": size for writer in self._writers() for name, size in self._of(writer).files().items()
-        }
+        return {name: size for archive in self._all() for name, size in archive.files().items()}
 
     def remove(self, file: str) -> None:
-        writer, _, name = file.partition("/")
-        self._of(writer).remove(name)
+        self._of(file).remove(file)
 
     def size(self) -> int:
-        return sum(self._of(writer).size() for writer in self._writers())
+        return sum(archive.size() for archive in self._all())
 
     def disks(self) -> tuple[DiskState, ...]:
         return self._own.disks() if self._own is not None else ()
 
     def close(self) -> None:
-        for archive in (*self._series.values(), *((self._own,) if self._own is not None else ())):
+        for archive in self._series.values():
             archive.close()
 
-    def _writers(self) -> list[str]:
+    def _all(self) -> list[WarcArchive]:
         if not self._directory.is_dir():
             return []
-        return sorted(path.name for path in self._directory.iterdir() if path.is_dir() and _WRITER.fullmatch(path.name))
+        folders = sorted(f"{path.name}/" for path in self._directory.iterdir() if path.is_dir())
+        return [self._of(folder) for folder in folders if _FILE.match(folder)]
 
-    def _of(self, writer: str) -> WarcArchive:
-        if self._own is not None and writer == self._writer:
-            return self._own
-        if writer not in self._series:
-            self._series[writer] = WarcArchive([self._directory / writer], read_only=True)
-        return self._series[writer]
-
-    def _found(self, ref: ArchiveRef) -> tuple[WarcArchive, ArchiveRef]:
-        writer, slash, name = ref.file.partition("/")
-        if not slash or not _WRITER.fullmatch(writer):
+    def _of(self, file: str) -> WarcArchive:
+        """The series that a file belongs to."""
+        if not _FILE.match(file):
             raise ArchiveDamaged(
-                f"{ref.file} is not a file of the shared archive {self._directory}",
+                f"{file} is not a file of the shared archive {self._directory}",
                 hint="was the page read with another stores.archive? Move its files into a folder there",
             )
-        return self._of(writer), replace(ref, file=name)
-
-
-def _named(writer: str, ref: ArchiveRef) -> ArchiveRef:
-    return replace(ref, file=f"{writer}/{ref.file}")
+        writer = file.partition("/")[0]
+        if writer not in self._series:
+            self._series[writer] = WarcArchive([self._directory / writer], read_only=True, series=writer)
+        return self._series[writer]

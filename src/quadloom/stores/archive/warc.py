@@ -36,18 +36,25 @@ from quadloom.stores.archive.disks import (
     refusal,
     write_directories,
 )
-from quadloom.stores.archive.warc_members import end_of_records, members, readable_records, record_bytes
-from quadloom.stores.protocols.archive import ArchiveRecord, DiskState
+from quadloom.stores.archive.warc_members import (
+    MemberArchive,
+    all_records,
+    end_of_records,
+    place_of,
+    readable_records,
+    record_bytes,
+)
+from quadloom.stores.protocols.archive import MISSING_FILE, ArchiveRecord, DiskState
 
 _NAME = re.compile(r"quadloom-(\d{8})\.warc\.gz(\.open)?")
 _OPEN = ".open"
-MISSING_FILE = "the file is missing"
 
 
-class WarcArchive:
+class WarcArchive(MemberArchive):
     """See `quadloom.stores.protocols.archive.Archive`. `read_only` leaves `.open` files alone.
 
-    `after`: file numbers up to this one have been used, although the files are not here any more.
+    `after`: file numbers up to this one have been used, although the files are not here any more. `series`: the names
+    of files begin so in references, `<series>/quadloom-00000042.warc.gz`, if several archives make up one.
     """
 
     def __init__(
@@ -57,8 +64,10 @@ class WarcArchive:
         file_bytes: int = 1 << 30,
         read_only: bool = False,
         after: int = 0,
+        series: str = "",
         clock: Callable[[], float] = unix_time,
     ) -> None:
+        self._prefix = f"{series}/" if series else ""
         self._disks = [Disk(directory) for directory in directories]
         self._file_bytes = file_bytes
         self._clock = clock
@@ -85,7 +94,7 @@ class WarcArchive:
 
     def _list(self) -> None:
         files = (entry for entry in self._entries() if entry.is_file(follow_symlinks=False) or Path(entry).is_file())
-        self._paths = {entry.name.removesuffix(_OPEN): Path(entry) for entry in files}
+        self._paths = {self._prefix + entry.name.removesuffix(_OPEN): Path(entry) for entry in files}
 
     def _entries(self) -> Iterator[os.DirEntry[str]]:
         """Everything with a name like those of files. Others may have put folders or broken links there."""
@@ -149,11 +158,12 @@ class WarcArchive:
         disks = [disk for disk in (*self._disks[first:], *self._disks[:first]) if disk.path not in failed]
         disks.sort(key=lambda disk: not disk.is_promising(now))
         self._last += 1
-        name = f"quadloom-{self._last:08d}.warc.gz"
+        file = f"quadloom-{self._last:08d}.warc.gz"
+        name = self._prefix + file
         error: StoreError | None = None
         for disk in disks:
             try:
-                self._writer = _Writer(disk, name, warc_record.file_header(name, now))
+                self._writer = _Writer(disk, name, warc_record.file_header(file, now))
             except StoreError as refused:
                 error = error or disk.leave_out(refused, now)
                 continue
@@ -195,15 +205,8 @@ class WarcArchive:
         states = [DiskState(str(disk.path), disk.problem) for disk in self._disks]
         return (*states, *(DiskState(name, "", configured=False) for name in self._known if name not in configured))
 
-    def get(self, ref: ArchiveRef) -> Page | Failure:
-        return warc_record.decode(self._member(ref), _place(ref))
-
-    def record(self, ref: ArchiveRef) -> ArchiveRecord:
-        member = self._member(ref)
-        return ArchiveRecord(warc_record.decode(member, _place(ref)).url, member)
-
     def _member(self, ref: ArchiveRef) -> bytes:
-        place = _place(ref)
+        place = place_of(ref)
         for attempt in (0, 1):
             path = self._paths.get(ref.file)
             try:
@@ -223,11 +226,7 @@ class WarcArchive:
     def scan(self) -> Iterator[tuple[ArchiveRef, Page | Failure]]:
         self._list()
         for name in sorted(self._paths):
-            path = self._paths[name]
-            for member in members(path):
-                record = warc_record.parse(member.data, f"{name}:{member.offset}")
-                if record is not None:
-                    yield ArchiveRef(name, member.offset, member.length), record
+            yield from all_records(self._paths[name], name)
 
     def read_file(self, file: str) -> Iterator[tuple[ArchiveRef, Page | Failure]]:
         if file not in self._paths or not self._paths[file].exists():
@@ -271,7 +270,7 @@ class _Writer:
     def __init__(self, disk: Disk, name: str, header: bytes) -> None:
         self.disk = disk
         self.name = name
-        self.path = disk.path / f"{name}{_OPEN}"
+        self.path = disk.path / f"{name.rpartition('/')[2]}{_OPEN}"
         self.end = 0
         self._synced = 0
         try:
@@ -338,10 +337,6 @@ class _Writer:
             os.close(self._file)
         with suppress(OSError):
             self.path.unlink()
-
-
-def _place(ref: ArchiveRef) -> str:
-    return f"{ref.file}:{ref.offset}"
 
 
 def _close_file(path: Path, *, keep: bool) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +15,7 @@ from quadloom.errors import ArchiveDamaged
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.page import Failure, Page
 from quadloom.stores.archive import warc_record
+from quadloom.stores.protocols.archive import ArchiveRecord
 
 _STEP = 1 << 16
 _BEGIN = b"WARC/1."
@@ -37,23 +39,47 @@ class WarcMember(NamedTuple):
     data: bytes
 
 
-def members(path: Path) -> Iterator[WarcMember]:
-    """Each whole record. Ends without an error at a torn last record; raises `ArchiveDamaged` for one before others."""
+class MemberArchive(ABC):
+    """Reads records, wherever their files are."""
+
+    def get(self, ref: ArchiveRef) -> Page | Failure:
+        return warc_record.decode(self._member(ref), place_of(ref))
+
+    def record(self, ref: ArchiveRef) -> ArchiveRecord:
+        member = self._member(ref)
+        return ArchiveRecord(warc_record.decode(member, place_of(ref)).url, member)
+
+    @abstractmethod
+    def _member(self, ref: ArchiveRef) -> bytes:
+        """The bytes of a record. Raises `ArchiveDamaged` if they cannot be read."""
+
+
+def place_of(ref: ArchiveRef) -> str:
+    return f"{ref.file}:{ref.offset}"
+
+
+def all_records(path: Path, file: str) -> Iterator[tuple[ArchiveRef, Page | Failure]]:
+    """Each record about a page. `file`: the name that references to it have. Ends without an error at a torn last
+    record; raises `ArchiveDamaged` for one before others."""
     end = 0
     for member in _readable_members(path):
         if member.offset != end:
             raise warc_record.damaged(f"{path.name}:{end}", f"the next readable record is at {member.offset}")
-        yield member
+        ref = ArchiveRef(file, member.offset, member.length)
+        record = warc_record.parse(member.data, place_of(ref))
+        if record is not None:
+            yield ref, record
         end += member.length
 
 
 def readable_records(path: Path, file: str) -> Iterator[tuple[ArchiveRef, Page | Failure]]:
-    """Each record about a page that can be read. `file`: the name that references to it have."""
+    """The same, without records that cannot be read."""
     for member in _readable_members(path):
+        ref = ArchiveRef(file, member.offset, member.length)
         with suppress(ArchiveDamaged):
-            record = warc_record.parse(member.data, f"{file}:{member.offset}")
+            record = warc_record.parse(member.data, place_of(ref))
             if record is not None:
-                yield ArchiveRef(file, member.offset, member.length), record
+                yield ref, record
 
 
 def _readable_members(path: Path) -> Iterator[WarcMember]:

@@ -6,8 +6,8 @@ from collections.abc import Collection, Container, Sequence
 
 from quadloom.stores.frontier.guided import GuidedReads
 from quadloom.stores.frontier.host_table import FINGERPRINT, KNOWN, PRIORITY, HostState, QueuedUrl
-from quadloom.stores.frontier.tables import UrlQueue
 from quadloom.stores.protocols.frontier import Quota, VisitClass
+from quadloom.stores.sql.queue import SqlQueue
 
 # Priorities at which a queue that is leased by quota holds each class: refreshes share priority 1 with the seeds, which
 # are ordinary pages if suspects have no share.
@@ -21,7 +21,7 @@ _PRIORITIES: dict[VisitClass, tuple[tuple[int, ...], ...]] = {
 class ClassTurns:
     """Takes URLs from the buffers of hosts, or from their queues. `leases`: fingerprints that are handed out."""
 
-    def __init__(self, queue: UrlQueue, leases: Container[int], guided: GuidedReads) -> None:
+    def __init__(self, queue: SqlQueue, leases: Container[int], guided: GuidedReads) -> None:
         self._queue = queue
         self._leases = leases
         self._guided = guided

@@ -51,32 +51,26 @@ from quadloom.model.url import fingerprint, host_of
 from quadloom.model.visit import Visit
 from quadloom.stores.frontier import policy as rules
 from quadloom.stores.frontier.host_table import HostState
-from quadloom.stores.frontier.leasing import INFINITY, LeaseManager
+from quadloom.stores.frontier.hosts import TableFrontierHosts
+from quadloom.stores.frontier.leasing import UrlLeases
+from quadloom.stores.frontier.loaded_hosts import INFINITY, LoadedHosts
 from quadloom.stores.frontier.policy import FrontierPolicy, UrlState
 from quadloom.stores.frontier.recent_urls import RecentFingerprints
-from quadloom.stores.frontier.tables import (
-    FrontierDatabase,
-    HeldRefreshes,
-    HostRecords,
-    SettledRow,
-    UrlBatch,
-    UrlQueue,
-    UrlRecords,
-    UrlRow,
-    after_settlement,
-    state_in,
-)
+from quadloom.stores.frontier.rows import HeldRefreshes, SettledRow, UrlBatch, UrlRow, after_settlement, state_in
 from quadloom.stores.protocols.frontier import (
     AddReport,
     Explanation,
     FrontierStats,
-    HostRow,
     Place,
     Quota,
     ScheduledPage,
     ScopeRules,
     ScoreUrls,
 )
+from quadloom.stores.sql.hosts import SqlHosts
+from quadloom.stores.sql.queue import SqlQueue
+from quadloom.stores.sql.statements import SqlDatabase
+from quadloom.stores.sql.urls import SqlUrls
 
 _ADDED = 5000  # links written at once: rows of all would take as much memory as the links
 _PROMOTE = 2000  # due URLs queued in one transaction
@@ -89,10 +83,10 @@ class TableFrontier:
 
     def __init__(
         self,
-        database: FrontierDatabase,
-        hosts: HostRecords,
-        urls: UrlRecords,
-        queue: UrlQueue,
+        database: SqlDatabase,
+        hosts: SqlHosts,
+        urls: SqlUrls,
+        queue: SqlQueue,
         policy: FrontierPolicy,
         *,
         now: float,
@@ -105,10 +99,11 @@ class TableFrontier:
         self._url_records = urls
         self._queue = queue
         self._scope = scope
-        self._leasing = LeaseManager(database, hosts, queue, policy, now=now, capacity=capacity)
+        self.loaded = LoadedHosts(database, hosts, queue, policy, now=now, capacity=capacity)
+        self.leases = UrlLeases(database, self.loaded, hosts, urls, queue)
+        self.hosts = TableFrontierHosts(database, hosts, self.leases)
         self._recent = RecentFingerprints()
         self.clamped_hosts, self.clock_step = 0, 0.0
-        self._ids: dict[str, int] = {}
         self._held = HeldRefreshes()
 
     def add(self, discoveries: Sequence[Discovery], now: float) -> AddReport:
@@ -134,12 +129,12 @@ class TableFrontier:
         return AddReport(new, known + len(fresh) - new, refused)
 
     def _write_fresh(self, fresh: dict[int, Discovery]) -> int:
-        ids = self._host_ids({found.host for found in fresh.values()})
+        ids = self.loaded.ids({found.host for found in fresh.values()})
         known = self._url_records.ranks(sorted((ids[found.host], key) for key, found in fresh.items()))
         improved = [(ids[fresh[key].host], key) for key, rank in known.items() if rank.is_worse_than(fresh[key])]
         stored = self._url_records.urls(improved)
-        spent = {name for name, id in ids.items() if self._leasing.exhausted(id)}
-        batch = UrlBatch(self._queue)
+        spent = {name for name, id in ids.items() if self.loaded.exhausted(id)}
+        batch = UrlBatch(self._queue.order)
         inserted: list[tuple[UrlRow, Discovery]] = []
         for key, found in fresh.items():
             if key in stored:
@@ -156,8 +151,8 @@ class TableFrontier:
                 batch.enter(row)
             self._recent.learn(row.fingerprint, found.priority, found.depth)
         self._url_records.insert(inserted)
-        batch.write()
-        self._leasing.queue_changed(batch, inserted)
+        self._queue.write_moves(batch)
+        self.loaded.queue_changed(batch, inserted)
         return len(inserted)
 
     def _improve(self, batch: UrlBatch, row: UrlRow, found: Discovery) -> None:
@@ -169,9 +164,9 @@ class TableFrontier:
     def request(self, urls: Sequence[Discovery], now: float) -> int:
         wanted = {found.fingerprint: found for found in urls}
         with self._database.transaction():
-            ids = self._host_ids({found.host for found in wanted.values()})
+            ids = self.loaded.ids({found.host for found in wanted.values()})
             stored = self._url_records.urls([(ids[found.host], key) for key, found in wanted.items()])
-            batch = UrlBatch(self._queue)
+            batch = UrlBatch(self._queue.order)
             inserted: list[tuple[UrlRow, Discovery]] = []
             for key, found in wanted.items():
                 row = stored.get(key)
@@ -182,27 +177,27 @@ class TableFrontier:
                 batch.enter(row)
                 inserted.append((row, found))
             self._url_records.insert(inserted)
-            batch.write()
-            self._leasing.queue_changed(batch, inserted)
+            self._queue.write_moves(batch)
+            self.loaded.queue_changed(batch, inserted)
             for id in batch.queued:
-                self._leasing.refill(self._leasing.load_host(id))  # so that the host's best URL is the request
+                self.loaded.refill(self.loaded.host(id))  # so that the host's best URL is the request
         return len(wanted)
 
     def lease(self, limit: int, now: float, *, duration: float = 600.0, quota: Quota | None = None) -> list[Visit]:
-        self._leasing.end_overdue(now)
+        self.leases.end_overdue(now)
         until = min(now, self._held.since)
         while self._queue.first_due <= until:
             self._promote(self._queue.due(until, _PROMOTE), refresh_first=quota is not None)
         if free := self._held.take(now, _PROMOTE):
             rows = [row for row in self._url_records.urls(free).values() if row.state == UrlState.WAITING]
             self._promote([row for row in rows if row.due <= now], refresh_first=quota is not None)
-        return self._leasing.lease(limit, now, duration, quota)
+        return self.leases.lease(limit, now, duration, quota)
 
     def guide(self, share: float) -> None:
         if share > 0.0:
             with self._database.transaction():
                 self._queue.index_importance()
-        self._leasing.guided.share = share
+        self.leases.guided.share = share
 
     def hold_refreshes(self, since: float) -> None:
         self._held = HeldRefreshes(since, self._queue.retries(since) if since < INFINITY else ())
@@ -210,25 +205,25 @@ class TableFrontier:
     def _promote(self, rows: Sequence[UrlRow], *, refresh_first: bool) -> None:
         """Queue what has become due. The only write that a lease may cause, and only if something is due."""
         with self._database.transaction():
-            batch = UrlBatch(self._queue)
+            batch = UrlBatch(self._queue.order)
             for row in rows:
                 batch.move(row, row.due_now(refresh_first))
             self._url_records.update([row.due_now(refresh_first) for row in rows])
-            batch.write()
+            self._queue.write_moves(batch)
             self._queue.read_first_due()
         for id in batch.queued:
-            self._leasing.empty_buffer(id)
-        self._leasing.queue_changed(batch)
+            self.loaded.empty_buffer(id)
+        self.loaded.queue_changed(batch)
 
     def answered(self, visit: Visit, pace: HostPace, contacted_at: float) -> None:
-        self._leasing.answered(visit, pace, contacted_at)
+        self.leases.answered(visit, pace, contacted_at)
 
     def release(self, visits: Sequence[Visit], now: float) -> None:
-        self._leasing.release(visits)
+        self.leases.release(visits)
 
     def next_due(self, now: float) -> float | None:
         first = self._held.first_due(self._queue.first_due)
-        times = [time for time in (self._leasing.earliest(now), first) if time not in (None, INFINITY)]
+        times = [time for time in (self.loaded.earliest(now), first) if time not in (None, INFINITY)]
         return max(now, min(times)) if times else None
 
     def settle(self, settlements: Sequence[Settlement], now: float) -> None:
@@ -237,22 +232,22 @@ class TableFrontier:
             for part in rules.distinct(settlements):
                 hosts |= self._settle_part(part)
             self._host_records.write_hosts(hosts.values())
-            self._queue.note_leased(self._leasing.leased_pairs())
-        self._leasing.settled(hosts.values(), now)
+            self._url_records.note_leased(self.leases.leased_pairs())
+        self.loaded.settled(hosts.values(), now)
 
     def _settle_part(self, settlements: Sequence[Settlement]) -> dict[int, HostState]:
         """Settle visits of distinct URLs."""
-        ids = self._host_ids({settlement.visit.host for settlement in settlements})
+        ids = self.loaded.ids({settlement.visit.host for settlement in settlements})
         stored = self._url_records.urls([(ids[s.visit.host], s.visit.fingerprint) for s in settlements])
-        batch = UrlBatch(self._queue)
+        batch = UrlBatch(self._queue.order)
         settled: list[SettledRow] = []
         unknown: list[tuple[UrlRow, Discovery]] = []
         hosts: dict[int, HostState] = {}
         found: list[Discovery] = []
         for settlement in settlements:
             visit = settlement.visit
-            self._leasing.end(visit, asked=settlement.pace is not None)
-            host = hosts[ids[visit.host]] = self._leasing.load_host(ids[visit.host])
+            self.leases.end(visit, asked=settlement.pace is not None)
+            host = hosts[ids[visit.host]] = self.loaded.host(ids[visit.host])
             row = stored.get(visit.fingerprint)
             if row is None:  # imported, or leased from a database that was lost
                 row = UrlRow(host.id, visit.fingerprint, UrlState.DONE, visit.priority, visit.depth, visit.score)
@@ -265,7 +260,7 @@ class TableFrontier:
             settled.append(SettledRow(after, settlement))
             host.remove(visit.fingerprint)
             if after.state == UrlState.QUEUED:
-                self._leasing.empty_buffer(host.id)  # requested again, before everything in the buffer
+                self.loaded.empty_buffer(host.id)  # requested again, before everything in the buffer
             elif after.attempt > 1 or not after.visits or after.due <= rules.contact_time(settlement):
                 self._held.free(after)
             self._recent.learn(visit.fingerprint, after.priority, after.depth)
@@ -274,13 +269,13 @@ class TableFrontier:
             found += settlement.discoveries
         self._url_records.insert(unknown)
         self._url_records.update_settled(settled)
-        batch.write()
-        self._leasing.queue_changed(batch)
+        self._queue.write_moves(batch)
+        self.loaded.queue_changed(batch)
         for start in range(0, len(found), _ADDED):
             self._add(found[start : start + _ADDED])
         for host in hosts.values():
             if host.exhausted and host.queued > host.leased:
-                self._leasing.apply_budget(host)
+                self.loaded.apply_budget(host)
         return hosts
 
     def _pace(self, host: HostState, settlement: Settlement) -> None:
@@ -289,8 +284,8 @@ class TableFrontier:
         if pace is None:
             return
         if pace.address and pace.address != host.address and not host.is_own:
-            self._leasing.hosts.move(host, pace.address)
-        self._leasing.hosts.touch_address(host.address, rules.contact_time(settlement))
+            self.loaded.table.move(host, pace.address)
+        self.loaded.table.touch_address(host.address, rules.contact_time(settlement))
         host.delay = pace.delay
         host.next_at = max(host.next_at, pace.next_at, host.asked_at + host.pause)
         if pace.blocked_until > host.blocked_until:
@@ -303,54 +298,19 @@ class TableFrontier:
         policy = self.policy
         self.clamped_hosts += self._host_records.clamp_clocks(now + policy.longest_delay, now + policy.longest_block)
 
-    def block(self, host: str, until: float, reason: str) -> None:
-        with self._database.transaction():
-            state = self._host_for_change(host)
-            state.blocked_until, state.block_reason = until, reason
-            self._host_records.write_hosts([state])
-        self._leasing.settled([state], until)
-
-    def reserve(self, host: str, now: float) -> float | None:
-        with self._database.transaction():
-            return self._leasing.reserve(self._host_for_change(host), now)
-
-    def free(self, host: str, next_at: float, now: float) -> None:
-        self._leasing.free(self._host_for_change(host), next_at, now)
-
-    def put_host(self, row: HostRow) -> None:
-        with self._database.transaction():
-            host = self._host_for_change(row.host)
-            was_exhausted = host.exhausted
-            host.delay, host.budget, host.crawl_delay = row.delay, row.budget, row.crawl_delay
-            host.next_at = max(host.next_at, host.asked_at + host.pause)
-            self._host_records.write_hosts([host])
-            self._host_records.write_robots(host.id, row.robots, row.robots_expires)
-            if was_exhausted or host.exhausted:
-                self._leasing.apply_budget(host)
-        self._leasing.settled([host], host.free_at)
-
-    def _host_for_change(self, name: str) -> HostState:
-        return self._leasing.load_host(self._host_ids({name})[name])
-
-    def hosts(self, *, limit: int = 1000, offset: int = 0, own: bool = False) -> list[HostRow]:
-        return self._host_records.host_rows(limit, offset)
-
-    def host(self, host: str) -> HostRow | None:
-        return self._host_records.host_row(host)
-
     def set_scope(self, scope: ScopeRules) -> int:
         self._scope = scope
         moved = 0
         with self._database.transaction():
             for chunk in self._url_records.scan_scoped():
-                batch = UrlBatch(self._queue)
+                batch = UrlBatch(self._queue.order)
                 for row, href, host in chunk:
                     after = state_in(scope, row, href, host)
-                    if after != row.state and row.fingerprint not in self._leasing.leases:
+                    if after != row.state and row.fingerprint not in self.loaded.leases:
                         self._move(batch, row, row._replace(state=after))
                         moved += 1
-                batch.write()
-                self._leasing.queue_changed(batch)
+                self._queue.write_moves(batch)
+                self.loaded.queue_changed(batch)
         return moved
 
     def reschedule(self, pages: Sequence[ScheduledPage], now: float) -> None:
@@ -358,7 +318,7 @@ class TableFrontier:
         with self._database.transaction():
             ids = self._host_records.host_ids(list({page.host for page in wanted.values()}), create=False)
             pairs = [(ids[page.host], key) for key, page in wanted.items() if page.host in ids]
-            batch = UrlBatch(self._queue)
+            batch = UrlBatch(self._queue.order)
             for key, row in self._url_records.urls(pairs).items():
                 if row.state in (UrlState.WAITING, UrlState.DONE, UrlState.DEAD):
                     due = min(wanted[key].due, now + self.policy.longest_wait)
@@ -366,11 +326,11 @@ class TableFrontier:
                     self._move(batch, row, after)
                     if after.due <= now:
                         self._held.free(after)
-            batch.write()
+            self._queue.write_moves(batch)
             self._queue.read_first_due()
 
     def soonest(self, limit: int) -> list[ScheduledPage]:
-        busy = self._leasing.hosts_with_queue()
+        busy = self.leases.hosts_with_queue()
         if not busy:
             return self._queue.soonest(limit)
         pages = self._queue.soonest(limit + _ALSO_SOON)
@@ -384,34 +344,34 @@ class TableFrontier:
         moved = [
             (row, row._replace(score=score))
             for row, score in zip(rows, scores, strict=True)
-            if score is not None and row.fingerprint not in self._leasing.leases
+            if score is not None and row.fingerprint not in self.loaded.leases
         ]
         if moved:
             with self._database.transaction():
-                batch = UrlBatch(self._queue)
+                batch = UrlBatch(self._queue.order)
                 for before, now in moved:
                     batch.move(before, now)
-                    self._leasing.moved(now)
+                    self.loaded.moved(now)
                 self._url_records.update_scores([now for _, now in moved])
-                batch.write()
+                self._queue.write_moves(batch)
         return rows[-1].host_id, rows[-1].fingerprint
 
     def _move(self, batch: UrlBatch, before: UrlRow, after: UrlRow) -> None:
         batch.move(before, after)
         self._url_records.update([after])
         if before.state == after.state == UrlState.QUEUED:
-            self._leasing.moved(after)
+            self.loaded.moved(after)
         elif UrlState.QUEUED in (before.state, after.state):  # else the host's queue is what it was
-            self._leasing.empty_buffer(after.host_id)
+            self.loaded.empty_buffer(after.host_id)
 
     def explain(self, key: str, now: float) -> Explanation | None:
         name, url = host_of(key), fingerprint(key)
         id = self._host_records.host_ids([name], create=False).get(name)
         row = self._url_records.urls([(id, url)]).get(url) if id is not None else None
-        host = self.host(name)
+        host = self.hosts.get(name)
         if row is None or host is None:
             return None
-        lease = self._leasing.leases.get(url)
+        lease = self.loaded.leases.get(url)
         facts = rules.UrlFacts(
             key=key,
             state=UrlState(row.state),
@@ -430,21 +390,11 @@ class TableFrontier:
         return rules.explain(facts, host, delay, host.budget or own.budget or 0.0, now)
 
     def stats(self, now: float) -> FrontierStats:
-        leased = sum(lease.live for lease in self._leasing.leases.values())
+        leased = sum(lease.live for lease in self.loaded.leases.values())
         return rules.stats_of(self._queue.counts(), leased, *self._host_records.host_counts(now))
-
-    def _host_ids(self, names: set[str]) -> dict[str, int]:
-        missing = [name for name in names if name not in self._ids]
-        if missing:
-            if len(self._ids) > 200_000:
-                self._ids.clear()
-                missing = list(names)
-            self._ids.update(self._host_records.host_ids(sorted(missing), create=True))
-        return {name: self._ids[name] for name in names}
 
     def _reload(self) -> None:
         """A transaction was rolled back: read what is in memory again."""
         self._recent.clear()
-        self._ids.clear()
         self._queue.reload()
-        self._leasing.reload()
+        self.loaded.reload()

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Container
 
 from quadloom.stores.frontier.host_table import FINGERPRINT, KNOWN, PRIORITY, SCORE, HostState, QueuedUrl
-from quadloom.stores.frontier.tables import UrlQueue
+from quadloom.stores.sql.queue import SqlQueue
 
 _AT_ONCE = 8  # URLs read in the order of importance: few, since their order changes with every link that is found
 _LEAST_PRIORITY = 2  # seeds and refreshes have priority 1
@@ -26,9 +26,9 @@ def gives_turn(credit: float, share: float) -> tuple[bool, float]:
 
 class GuidedReads:
     """Takes URLs from the buffers of hosts. `leases`: fingerprints that are handed out. `share` needs
-    `UrlQueue.index_importance`, unless it is 0."""
+    `SqlQueue.index_importance`, unless it is 0."""
 
-    def __init__(self, queue: UrlQueue, leases: Container[int]) -> None:
+    def __init__(self, queue: SqlQueue, leases: Container[int]) -> None:
         self.share = 0.0
         self._queue = queue
         self._leases = leases

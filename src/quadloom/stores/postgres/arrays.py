@@ -3,6 +3,7 @@
 The driver turns lists into arrays element by element in Python, which cost more than all the rest of a settlement. In
 the binary format an array is a header and then each element after its length, so that numbers are one assignment to
 a table of two columns. Kinds are named as in `struct`: q bigint, i int, h smallint, d float8; s is text, y is bytea.
+Text is stored as PostgreSQL can store it: without NUL and lone surrogates.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def column(kind: str, values: Iterable[object]) -> Column:
     if not items:
         return Column(_EMPTY.pack(0, 0, _TEXTS.get(kind) or _NUMBERS[kind][0]))
     if kind in _TEXTS:
-        return Column(_HEADER.pack(1, None in items, _TEXTS[kind], len(items), 1) + _texts(items))
+        return Column(_HEADER.pack(1, None in items, _TEXTS[kind], len(items), 1) + _texts(kind, items))
     oid, type, size = _NUMBERS[kind]
     table = np.empty(len(items), dtype=[("length", ">i4"), ("value", type)])
     table["length"] = size
@@ -52,14 +53,16 @@ def columns(kinds: str, rows: Sequence[Sequence[object]]) -> tuple[Column, ...]:
     return tuple(column(kind, values) for kind, values in zip(kinds, fields, strict=True))
 
 
-def _texts(items: Iterable[object]) -> bytes:
+def _texts(kind: str, items: Iterable[object]) -> bytes:
     parts: list[bytes] = []
     for item in items:
         if item is None:
             parts.append(_NULL)
             continue
-        data = item.encode() if isinstance(item, str) else item
+        data = item.encode("utf-8", "replace") if isinstance(item, str) else item  # no lone surrogates
         assert isinstance(data, bytes)
+        if kind == "s" and b"\0" in data:
+            data = data.replace(b"\0", b"")
         parts += (_LENGTH.pack(len(data)), data)
     return b"".join(parts)
 

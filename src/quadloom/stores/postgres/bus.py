@@ -13,8 +13,6 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 
-from msgspec.structs import replace
-
 from quadloom.errors import StoreError
 from quadloom.model.event import Event
 from quadloom.model.wire import decode, encode
@@ -121,17 +119,6 @@ class PostgresBus:
                     self._database.execute("SELECT pg_notify('quadloom_' || current_schema(), '')")
             except StoreError:
                 return
-
-
-def numbered_events(database: PostgresDatabase, after: int, limit: int, *, settled: bool = True) -> list[Event]:
-    """The newest events of all workers, oldest first, with the numbers of their rows as ids: those of two workers may
-    be equal. `settled`: including one for each page that was read."""
-    rows = database.execute(
-        "SELECT seq, record FROM (SELECT seq, record FROM event WHERE seq > %s AND (%s OR NOT settled) "
-        "ORDER BY seq DESC LIMIT %s) newest ORDER BY seq",
-        (after, settled, limit),
-    )
-    return [replace(decode(record, Event), id=seq) for seq, record in rows]
 
 
 def _channel(database: PostgresDatabase) -> str:

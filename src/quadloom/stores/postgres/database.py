@@ -19,17 +19,20 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 from weakref import WeakSet
 
 from quadloom.errors import DiskFull, SettingsError, StoreError, StoreUnavailable
-from quadloom.stores.postgres.arrays import register
+from quadloom.process.retry import doubling, retry, within
+from quadloom.stores.postgres.arrays import column, columns, register
 from quadloom.stores.postgres.schema import MIGRATIONS
-from quadloom.stores.transactions import Transactions
+from quadloom.stores.sql.statements import EVERYTHING, BulkStatement, Dialect, Row, SqlCondition
+from quadloom.stores.sql.transactions import Transactions
 
 if TYPE_CHECKING:
     import psycopg
@@ -37,7 +40,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
-Row = tuple[Any, ...]  # what a statement gives; each caller knows the columns it asked for
 PATIENCE = 60.0  # seconds after which a store gives up on a server that cannot be reached
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 STATEMENT_SECONDS = 120.0  # after which the server ends a statement
@@ -61,7 +63,11 @@ _PLANNING = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mer
 
 
 class PostgresDatabase(Transactions):
-    """Raises only `StoreError` and its kinds. One thread at a time; others wait."""
+    """A `SqlDatabase`. Raises only `StoreError` and its kinds. One thread at a time; others wait."""
+
+    dialect = Dialect(
+        nested_join="JOIN", for_update=" FOR UPDATE", by_name='h.name COLLATE "C"', least="least", greatest="greatest"
+    )
 
     def __init__(
         self, url: str, *, writable: bool, patience: float = PATIENCE, statement_seconds: float = STATEMENT_SECONDS
@@ -129,12 +135,30 @@ class PostgresDatabase(Transactions):
 
     def execute(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
         """Run a statement and return its rows."""
-        return self._retried(lambda: self._connection.execute(statement, values).fetchall())
+        return self._retried(lambda: self._connection.execute(_native(statement), values).fetchall())
 
     def write(self, statement: str, values: Sequence[object] = ()) -> None:
         """Run a statement without rows. In a transaction it is only sent: an error is raised by the next `execute`, or
         by the commit, so that a batch does not wait for one response after the other."""
-        self._retried(lambda: self._connection.execute(statement, values))
+        self._retried(lambda: self._connection.execute(_native(statement), values))
+
+    def write_many(
+        self, statement: BulkStatement, rows: Iterable[Sequence[object]], narrowed: SqlCondition = EVERYTHING
+    ) -> None:
+        """Sent with one array for each column."""
+        sent = rows if isinstance(rows, list) else list(rows)
+        if sent:
+            self.write(statement.postgres + narrowed.sql, (*columns(statement.kinds, sent), *narrowed.values))
+
+    def change(self, statement: str, values: Sequence[object] = ()) -> int:
+        counted = f"WITH changed AS ({statement} RETURNING 1) SELECT count(*) FROM changed"
+        return int(self.execute(counted, values)[0][0])
+
+    def among(self, statement: str, keys: Sequence[int] | Sequence[str]) -> list[Row]:
+        if not keys:
+            return []
+        kind, type = ("s", "text") if isinstance(keys[0], str) else ("q", "bigint")
+        return self.execute(statement.format(keys=f"= ANY(?::{type}[])"), (column(kind, keys),))
 
     def _retried(self, action: Callable[[], T]) -> T:
         psycopg = _driver()
@@ -192,36 +216,31 @@ class PostgresDatabase(Transactions):
     def _connect(self) -> Connection[Row]:
         """Waits for a server that is starting, or as long as `waits` says; fails at once for a wrong password or
         name."""
+        pauses = within(self._patience, doubling(_FIRST_PAUSE, _LONGEST_PAUSE), unless=lambda: self.waits())
+        return retry(self._new_connection, pauses, StoreUnavailable)
+
+    def _new_connection(self) -> Connection[Row]:
         psycopg = _driver()
-        deadline = time.monotonic() + self._patience
-        pause = _FIRST_PAUSE
-        while True:
-            try:
-                connection: Connection[Row] = psycopg.connect(self._url, autocommit=True, **_network(self._url))
-                register(connection.adapters)
-                connection.execute("SET synchronous_commit = on")
-                if self.statement_seconds < float("inf"):
-                    connection.execute(f"SET statement_timeout = {int(self.statement_seconds * 1000)}")
-                connection.execute(f"SET idle_in_transaction_session_timeout = '{_IDLE_IN_TRANSACTION}'")
-                connection.execute(_PLANNING)
-                connection.execute("SET default_transaction_read_only = " + ("off" if self.writable else "on"))
-                return connection
-            except psycopg.ProgrammingError:
-                raise SettingsError(
-                    f"{self.name} is not an address that PostgreSQL's library understands",
-                    hint="write postgresql://user@host:5432/database; put a password into ~/.pgpass or PGPASSWORD",
-                ) from None
-            except psycopg.OperationalError as error:
-                refusal = _refusal(error, self.name)
-                if refusal is not None:
-                    raise refusal from None
-                if time.monotonic() + pause > deadline and not self.waits():
-                    raise StoreUnavailable(
-                        f"no PostgreSQL server answers at {self.name}: {_first_line(error)}",
-                        hint="start the server, or correct host and port in stores.frontier; what was settled is safe",
-                    ) from None
-            time.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+        try:
+            connection: Connection[Row] = psycopg.connect(self._url, autocommit=True, **_network(self._url))
+            register(connection.adapters)
+            connection.execute("SET synchronous_commit = on")
+            if self.statement_seconds < float("inf"):
+                connection.execute(f"SET statement_timeout = {int(self.statement_seconds * 1000)}")
+            connection.execute(f"SET idle_in_transaction_session_timeout = '{_IDLE_IN_TRANSACTION}'")
+            connection.execute(_PLANNING)
+            connection.execute("SET default_transaction_read_only = " + ("off" if self.writable else "on"))
+            return connection
+        except psycopg.ProgrammingError:
+            raise SettingsError(
+                f"{self.name} is not an address that PostgreSQL's library understands",
+                hint="write postgresql://user@host:5432/database; put a password into ~/.pgpass or PGPASSWORD",
+            ) from None
+        except psycopg.OperationalError as error:
+            raise _refusal(error, self.name) or StoreUnavailable(
+                f"no PostgreSQL server answers at {self.name}: {_first_line(error)}",
+                hint="start the server, or correct host and port in stores.frontier; what was settled is safe",
+            ) from None
 
     def _reconnect(self) -> None:
         self._connection.close()
@@ -346,6 +365,12 @@ class _Watch:
 
 
 _watch = _Watch()
+
+
+@lru_cache(maxsize=1024)
+def _native(statement: str) -> str:
+    """With the driver's sign for a value."""
+    return statement.replace("?", "%s")
 
 
 def _network(url: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from quadloom.stores.frontier.policy import UrlState
 from quadloom.stores.shards import SHARDS
+from quadloom.stores.sql.catalog import BEHIND
 
 # A shard's lease lasts as long as its owner's row in `worker` is renewed: one row a heartbeat, whatever it owns.
 _SHARDS = (
@@ -58,8 +59,6 @@ _FRONTIER = (
     "CREATE TABLE frontier_value(name text PRIMARY KEY, value bytea NOT NULL)",
 )
 
-# Pages that wait for the indexes. The partial index serves only queries that repeat exactly this condition.
-BEHIND = "(indexed_quads <> quads_digest OR indexed_text <> text_digest)"
 _CATALOG = (
     """CREATE TABLE page(
         fingerprint bigint PRIMARY KEY, shard smallint NOT NULL, host text NOT NULL, outcome text NOT NULL,

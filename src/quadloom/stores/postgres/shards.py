@@ -14,41 +14,42 @@ import msgspec
 from quadloom.errors import StoreError, WarehouseLocked
 from quadloom.model.link import Discovery
 from quadloom.model.wire import decode, encode
+from quadloom.stores.frontier.frontier import TableFrontier
 from quadloom.stores.frontier.host_table import HostState
-from quadloom.stores.frontier.leasing import INFINITY, LeaseManager
+from quadloom.stores.frontier.leasing import UrlLeases
+from quadloom.stores.frontier.loaded_hosts import INFINITY
 from quadloom.stores.frontier.recent_urls import RecentFingerprints
 from quadloom.stores.postgres.arrays import columns
 from quadloom.stores.postgres.catalog import PostgresCatalog
+from quadloom.stores.postgres.cluster import PostgresHeartbeat
 from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.postgres.frontier_queue import PostgresQueue
-from quadloom.stores.postgres.frontier_tables import PostgresHosts, host_number
+from quadloom.stores.postgres.frontier_tables import PostgresHosts, PostgresUrls, host_number
 from quadloom.stores.postgres.shard_leases import ShardLeases
-from quadloom.stores.postgres.workers import last_request, news_of, requests_to, write_answer
 from quadloom.stores.protocols.catalog import Catalog
-from quadloom.stores.protocols.frontier import Frontier, ScheduledPage
-from quadloom.stores.protocols.state import ShardLoad, ShardQueue, WorkerNews, WorkerRequest
+from quadloom.stores.protocols.cluster import ShardLoad, ShardQueue
+from quadloom.stores.protocols.frontier import ScheduledPage
 from quadloom.stores.shards import SHARDS, shard_of
 
 PULLED = 200  # batches from other shards taken in one transaction
 _WORK_SECONDS = 60.0  # what a host can serve within this time is its work
 _LEAST_PAUSE = 0.05  # seconds that a host's requests take at least, whatever politeness allows
-_HEARTBEAT_SECONDS = 10.0  # for a statement
-_HEARTBEAT_PATIENCE = 2.0  # seconds for a connection; the next heartbeat tries again
 
 
 class OpenFrontier(NamedTuple):
     """The frontier whose hosts belong to the shards. `frontier` takes the links that others sent; the rest is what
     changes when a shard comes or goes."""
 
-    frontier: Frontier
+    frontier: TableFrontier
     hosts: PostgresHosts
+    urls: PostgresUrls
     queue: PostgresQueue
-    leasing: LeaseManager
+    leasing: UrlLeases
     recent: RecentFingerprints
 
 
 class PostgresShards:
-    """See `quadloom.stores.protocols.state.Shards`. The frontier attaches itself when it opens."""
+    """See `quadloom.stores.protocols.cluster.Shards`. The frontier attaches itself when it opens."""
 
     def __init__(self, url: str, database: PostgresDatabase, leases: ShardLeases, catalog: PostgresCatalog) -> None:
         self.leases = leases
@@ -60,7 +61,7 @@ class PostgresShards:
         self._suspected: dict[int, tuple[float, int]] = {}  # shard → time of the takeover, number of the last host then
 
     def attach(self, opened: OpenFrontier) -> None:
-        opened.leasing.suspected_at = self._suspected_at
+        opened.leasing.hosts.suspected_at = self._suspected_at
         self._attached = opened
 
     @property
@@ -92,7 +93,7 @@ class PostgresShards:
     def queues(self) -> dict[int, ShardQueue]:
         found: dict[int, ShardQueue] = {}
         most: dict[int, float] = {}
-        for host in self._open.leasing.hosts.loaded.values():
+        for host in self._open.leasing.hosts.table.loaded.values():
             if host.queued <= 0:
                 continue
             shard = shard_of(host.name)
@@ -144,22 +145,22 @@ class PostgresShards:
         return PostgresHeartbeat(self._url, self.leases)
 
     def take(self, limit: int, now: float, wanted: Collection[int] | None = None) -> list[int]:
-        frontier, hosts, queue, leasing, recent = self._open
+        frontier, hosts, urls, queue, leasing, recent = self._open
         self.leases.end_frozen(self._database)
         with self._database.transaction():
             claims = self.leases.claim(self._database, limit, wanted)
             if claims:
                 frontier.clamp_clocks(now)
             last = hosts.last_host_number()
-            queue.count_leased_attempts(claims)
+            urls.count_leased_attempts(claims)
         self.leases.took(claims)
         is_wrong = bool(self.leases.clock_error)  # then the clocks of hosts that others wrote mean nothing here
         self._suspected.update((claim.shard, (now, last)) for claim in claims if is_wrong or not claim.clean)
         if claims:
             recent.clear()  # it also holds what was sent to these shards and has not arrived
             queue.read_first_due()
-            leasing.hosts_added()
-            leasing.unpark_within_budget()
+            leasing.hosts.hosts_added()
+            leasing.hosts.unpark_within_budget()
         return [claim.shard for claim in claims]
 
     def take_all(self, now: float) -> None:
@@ -181,13 +182,14 @@ class PostgresShards:
         self._open.leasing.retire(_in(self.leases.draining))
 
     def give_back(self, unfinished: frozenset[int] = frozenset()) -> list[int]:
-        _, hosts, _, leasing, _ = self._open
+        hosts, leasing = self._open.hosts, self._open.leasing
         busy = {shard_of(lease.host.name) for lease in leasing.leases.values()}
-        busy.update(shard_of(host.name) for host in leasing.hosts.loaded.values() if host.active)  # `reserve`d turns
+        loaded = leasing.hosts.table.loaded
+        busy.update(shard_of(host.name) for host in loaded.values() if host.active)  # also by turns that were reserved
         ready = sorted(self.leases.draining - busy - unfinished)
         if ready:
             with self._database.transaction():
-                hosts.write_hosts(filter(_in(ready), leasing.hosts.loaded.values()))
+                hosts.write_hosts(filter(_in(ready), loaded.values()))
                 self.leases.release(self._database, ready)
             self.lose(ready)
         return ready
@@ -230,37 +232,6 @@ class PostgresShards:
 def _in(shards: Iterable[int]) -> Callable[[HostState], bool]:
     chosen = frozenset(shards)
     return lambda host: shard_of(host.name) in chosen
-
-
-class PostgresHeartbeat:
-    """See `quadloom.stores.protocols.state.ShardHeartbeat`."""
-
-    def __init__(self, url: str, leases: ShardLeases) -> None:
-        self._leases = leases
-        self._database = PostgresDatabase(
-            url, writable=True, patience=_HEARTBEAT_PATIENCE, statement_seconds=_HEARTBEAT_SECONDS
-        )
-
-    def renew(self, record: bytes = b"") -> frozenset[int]:
-        return self._leases.renew(self._database, record)
-
-    def workers(self) -> int:
-        return max(1, self._leases.workers(self._database))
-
-    def news(self, after: int) -> WorkerNews:
-        return news_of(self._database, self._leases, after)
-
-    def requests(self, after: int | None) -> list[WorkerRequest]:
-        return requests_to(self._database, self._leases, after)
-
-    def last_request(self) -> int:
-        return last_request(self._database)
-
-    def answer(self, id: int, record: bytes) -> None:
-        write_answer(self._database, self._leases, id, record)
-
-    def close(self) -> None:
-        self._database.close()
 
 
 class LinkBatch(msgspec.Struct, frozen=True, array_like=True):

@@ -9,31 +9,32 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-import time
 from collections.abc import Callable
+from itertools import repeat
 from pathlib import Path
 from zlib import crc32
 
 from quadloom.errors import SettingsError, StoreError, StoreUnavailable
 from quadloom.process import clock
 from quadloom.process.clock import unix_time
+from quadloom.process.retry import retry, within
 from quadloom.settings import Settings
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.memory_bus import MemoryBus
 from quadloom.stores.named_values import PER_WORKER, NamedValue
 from quadloom.stores.postgres.bus import PostgresBus
-from quadloom.stores.postgres.catalog import PostgresCatalog
+from quadloom.stores.postgres.catalog import PostgresCatalog, PostgresOutbox
+from quadloom.stores.postgres.cluster import worker_rows
 from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.postgres.frontier import SLOTS, PostgresFrontier
-from quadloom.stores.postgres.outbox import PostgresOutbox
 from quadloom.stores.postgres.shard_leases import ShardLeases, clock_error
 from quadloom.stores.postgres.shards import PostgresShards
-from quadloom.stores.postgres.workers import worker_rows
 from quadloom.stores.protocols.bus import Bus
 from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.cluster import Shards, WorkerRow
 from quadloom.stores.protocols.frontier import ScopeRules
 from quadloom.stores.protocols.outbox import Outbox
-from quadloom.stores.protocols.state import Shards, T, WholeCatalog, WorkerRow
+from quadloom.stores.protocols.state import T
 from quadloom.stores.shards import worker_name
 
 _CLOCKS_DIFFER = 1.0  # seconds; less is within what a busy server needs to answer
@@ -87,15 +88,12 @@ class ClusterState:
         rows. Heartbeats and events change it too."""
         return str(self.database.execute("SELECT txid_current_snapshot()::text")[0][0]).encode()
 
-    def with_read_connection(self, question: Callable[[WholeCatalog], T]) -> T:
-        while True:
-            try:
-                with contextlib.closing(PostgresDatabase.read_only(self.url)) as database:
-                    return question(PostgresCatalog(database))
-            except StoreUnavailable:
-                if not self.waits():
-                    raise
-                time.sleep(_PAUSE)
+    def with_read_connection(self, question: Callable[[Catalog], T]) -> T:
+        def ask() -> T:
+            with contextlib.closing(PostgresDatabase.read_only(self.url)) as database:
+                return question(PostgresCatalog(database))
+
+        return retry(ask, within(0.0, repeat(_PAUSE), unless=self.waits), StoreUnavailable)
 
     def wait_while(self, wanted: Callable[[], bool]) -> None:
         self.database.waits = wanted

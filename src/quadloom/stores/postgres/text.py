@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from quadloom.documents.words.analysis import LONGEST, SCHEMA, analyse_fields, query_tokens, word_analyzer
 from quadloom.documents.words.scripts import readable
 from quadloom.model.text import AnalysedText, TextDocument
+from quadloom.process.retry import retry_when_unavailable
 from quadloom.stores.postgres.arrays import columns
 from quadloom.stores.postgres.database import PostgresDatabase, plain
 from quadloom.stores.postgres.text_search import (
@@ -29,14 +30,13 @@ from quadloom.stores.postgres.text_search import (
     PostgresHit,
     PostgresSearch,
     PostgresVocabulary,
-    SqlCondition,
 )
 from quadloom.stores.protocols.text import Highlights, Hit, SearchAnswer, SearchRequest
+from quadloom.stores.sql.statements import SqlCondition
 from quadloom.stores.text_queries import text_query
 from quadloom.stores.text_queries.query_plan import plan_search
 from quadloom.stores.text_queries.snippets import highlights_of, snippet
 from quadloom.stores.text_queries.synonyms import NO_SYNONYMS, Synonyms
-from quadloom.stores.transactions import retry_when_unavailable
 
 EXCERPT = 3000
 _VERSION = f"@{SCHEMA}"  # a lexeme that every document of this version of the analysis has

@@ -17,6 +17,7 @@ import msgspec
 
 from quadloom.stores.postgres.database import PostgresDatabase, plain
 from quadloom.stores.protocols.text import ScorePart, SearchRequest
+from quadloom.stores.sql.statements import SqlCondition
 from quadloom.stores.text_queries.query_plan import FEW, Plan, SearchPlan, Way, WayField, Wish
 from quadloom.stores.text_queries.text_query import Clause, ParsedText, site_names
 
@@ -128,13 +129,6 @@ class PostgresHits(msgspec.Struct, frozen=True):
 
     count: int
     rows: list[PostgresHit]
-
-
-class SqlCondition(NamedTuple):
-    """A part of a statement, with its values."""
-
-    sql: str
-    values: list[object]
 
 
 class PostgresSearch:

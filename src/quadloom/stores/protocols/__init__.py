@@ -3,18 +3,17 @@
 =============  ==================================  ==========================================================
 file           Protocol                            backends
 =============  ==================================  ==========================================================
-state          `State`, `Shards`, `WholeCatalog`   SQLite (embedded), PostgreSQL (many machines)
+state          `State`                             SQLite (embedded), PostgreSQL (many machines)
+cluster        `Shards`, `Cluster`                 PostgreSQL
 frontier       `Frontier`                          as `state`; `stores.frontier` holds the rules they share
 catalog        `Catalog`                           as `state`
 outbox         `Outbox`                            as `state`
 bus            `Bus`                               one process, PostgreSQL
 archive        `Archive`                           WARC files, a directory that machines share, S3
-quads          `QuadStore`                         Oxigraph, any SPARQL 1.1 server, memory
+quads          `QuadStore`                         Oxigraph, any SPARQL 1.1 server
+queries        records only                        `stores.quads.evaluation`, on Oxigraph or SPARQL servers
 text           `TextIndex`                         tantivy, PostgreSQL
 =============  ==================================  ==========================================================
-
-`stores.frontier.tables` has three seams inside the frontier (`HostRecords`, `UrlRecords`, `UrlQueue`): the statements
-that a database has to offer.
 
 In: records of `quadloom.model`, and bytes. Out: the same. Imports `quadloom.model` only.
 One contract suite per Protocol is in tests/contract/ and runs on every backend. A backend may promise more, never

@@ -10,6 +10,8 @@ import msgspec
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.page import Failure, Page
 
+MISSING_FILE = "the file is missing"  # the reason in `ArchiveDamaged` if none of an archive's directories has it
+
 
 class ArchiveRecord(msgspec.Struct, frozen=True):
     """A record ready to be appended: one gzip member, already compressed (`warc_record.encode` makes it)."""

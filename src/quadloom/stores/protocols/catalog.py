@@ -62,12 +62,83 @@ class UnindexedPlace(NamedTuple):
 FIRST_UNINDEXED = UnindexedPlace(-1.0, 0)
 
 
+class NamedValueTable(Protocol):
+    """Named values of a warehouse. Only `quadloom.stores.named_values` uses it: it knows all names."""
+
+    def get(self, name: str, *, lock: bool = False) -> bytes | None:
+        """None = there is no value of this name. `lock`: no other process changes it before the end of the
+        transaction."""
+        ...
+
+    def put(self, name: str, value: bytes | None) -> None:
+        """Write a value; None removes it."""
+        ...
+
+    def names(self, prefix: str) -> list[str]:
+        """Names of all values that begin so, sorted."""
+        ...
+
+
+class VisitHistory(Protocol):
+    """The visits of pages. `Catalog.record` adds them."""
+
+    def of(self, fingerprint: int) -> list[VisitRow]:
+        """Visits of a page, newest first. Empty = none is stored."""
+        ...
+
+    def forget(self, visits: Sequence[VisitKey]) -> None:
+        """Drop visits; pages stay. Unknown visits are no error."""
+        ...
+
+
+class PhaseBacklog(Protocol):
+    """Pages that wait for a phase, and which process works on each of them.
+
+    Guarantee: one process at a time works on a leased page. A lease lasts until `release`, also after its owner has
+    died.
+    """
+
+    def add(self, phase: Owed, *, host: str = "") -> int:
+        """Make every page that was read wait for this phase (once more). Returns how many wait for it now. `host`:
+        only its pages."""
+        ...
+
+    def remove(self, phase: Owed, visits: Sequence[VisitKey]) -> None:
+        """The phase is done for these pages. A page that was visited since stays as it is."""
+        ...
+
+    def counts(self) -> dict[Owed, int]:
+        """How many pages wait for each phase; phases without any are missing."""
+        ...
+
+    def lease(self, phase: Owed, limit: int, owner: str) -> list[PageRow]:
+        """Pages that are ready for a phase and that no process works on, the longest waiting first."""
+        ...
+
+    def release(self, owner: str, fingerprints: Sequence[int] | None = None) -> None:
+        """End these leases of an owner, or all of them. Leases of others stay."""
+        ...
+
+    def owners(self) -> list[str]:
+        """All owners of leases. A process that finds that one of them has died releases its leases."""
+        ...
+
+
 class Catalog(Protocol):
     """What is known about pages, visits and the warehouse itself.
 
     Frontier, catalog and outbox of one warehouse share a database: what is done inside `transaction()` is one commit.
     Outside of it every method that writes is a transaction of its own, durable on return.
     """
+
+    @property
+    def values(self) -> NamedValueTable: ...
+
+    @property
+    def visits(self) -> VisitHistory: ...
+
+    @property
+    def backlog(self) -> PhaseBacklog: ...
 
     def transaction(self) -> AbstractContextManager[None]:
         """Everything on this catalog, its frontier and its outbox inside the block becomes durable together, or not at
@@ -96,12 +167,16 @@ class Catalog(Protocol):
         """Pages in fingerprint order, for verify, export and rebuild. Empty = the end."""
         ...
 
-    def history(self, fingerprint: int) -> list[VisitRow]:
-        """Visits, newest first. Empty = none is stored."""
+    def fingerprints_of(self, kinds: Sequence[str]) -> list[int]:
+        """Fingerprints of all pages of these kinds."""
         ...
 
-    def forget(self, visits: Sequence[VisitKey]) -> None:
-        """Drop visits from history; pages stay. Unknown visits are no error."""
+    def hosts(self) -> list[str]:
+        """Hosts of all pages."""
+        ...
+
+    def counts(self) -> dict[str, int]:
+        """Pages by outcome, kind and status, as `outcome:new`, `kind:html`, `status:200` …"""
         ...
 
     def amend(self, pages: Sequence[PageRow]) -> None:
@@ -119,51 +194,6 @@ class Catalog(Protocol):
         ...
 
     def mark_indexed(self, pages: Sequence[IndexedPage]) -> None:
-        """The indexes have acknowledged these digests: what a page with these digests owed to index is paid. A page
-        settled with other digests since stays unindexed."""
+        """The indexes have acknowledged these digests: a page with these digests no longer waits for the index phase.
+        A page settled with other digests since stays unindexed."""
         ...
-
-    def owe(self, phase: Owed, *, host: str = "") -> int:
-        """Make every page that was read owe this phase (once more). Returns how many owe it now. `host`: only its
-        pages."""
-        ...
-
-    def pay(self, phase: Owed, visits: Sequence[VisitKey]) -> None:
-        """These pages no longer owe the phase. A page that was visited since stays as it is."""
-        ...
-
-    def owing(self) -> dict[Owed, int]:
-        """How many pages wait for each phase; without those that nothing waits for."""
-        ...
-
-    def lease_pages(self, phase: Owed, limit: int, owner: str) -> list[PageRow]:
-        """Pages that are ready for a phase and that no process works on, the longest waiting first. They stay leased
-        until `end_leases`, also when the owner has died: see `lease_owners`."""
-        ...
-
-    def end_leases(self, owner: str, fingerprints: Sequence[int] | None = None) -> None:
-        """End these leases of an owner, or all of them. Leases of others stay."""
-        ...
-
-    def lease_owners(self) -> list[str]:
-        """All owners of leases. A process that finds that one of them has died ends its leases."""
-        ...
-
-    def get(self, name: str, *, lock: bool = False) -> bytes | None:
-        """A named value, None = there is none. Only `quadloom.stores.named_values` calls this: it knows all names.
-        `lock`: no other process changes it before the end of the transaction."""
-        ...
-
-    def put(self, name: str, value: bytes | None) -> None:
-        """Write a named value; None removes it."""
-        ...
-
-    def names(self, prefix: str) -> list[str]:
-        """Names of all values that begin so, sorted."""
-        ...
-
-    def counts(self) -> dict[str, int]:
-        """Pages by outcome, kind and status, as `outcome:new`, `kind:html`, `status:200` …"""
-        ...
-
-    def close(self) -> None: ...

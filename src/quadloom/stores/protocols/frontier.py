@@ -188,11 +188,11 @@ class ScopeRules(Protocol):
 class HostClocks(Protocol):
     """What is known about hosts, and whose turn it is: all that a request beside the queue needs."""
 
-    def host(self, host: str) -> HostRow | None:
+    def get(self, host: str) -> HostRow | None:
         """None = no URL of this host was ever offered."""
         ...
 
-    def put_host(self, row: HostRow) -> None:
+    def put(self, row: HostRow) -> None:
         """Write robots, delay and budget of a host; counters and clocks in `row` are ignored. Durable on return."""
         ...
 
@@ -211,7 +211,15 @@ class HostClocks(Protocol):
         ...
 
 
-class Frontier(HostClocks, Protocol):
+class FrontierHosts(HostClocks, Protocol):
+    """All hosts of which a URL was offered."""
+
+    def rows(self, *, limit: int = 1000, offset: int = 0, own: bool = False) -> list[HostRow]:
+        """Hosts by name. Empty = the end. `own`: only those that this process may ask, if others share the frontier."""
+        ...
+
+
+class Frontier(Protocol):
     """All URLs that were ever found, and which of them may be visited now.
 
     Guarantees: a URL is leased to one worker at a time; a lease writes nothing, so a crash returns it; `add` and
@@ -219,6 +227,9 @@ class Frontier(HostClocks, Protocol):
     address is handed out before its clock allows, also after a restart; sites take turns, and within a site
     the order is priority, then depth, then score, then a hash of the URL, so never the order of a listing.
     """
+
+    @property
+    def hosts(self) -> FrontierHosts: ...
 
     def add(self, discoveries: Sequence[Discovery], now: float) -> AddReport:
         """Offer URLs. A known URL is not queued again, but takes over a higher priority or a smaller depth."""
@@ -255,10 +266,6 @@ class Frontier(HostClocks, Protocol):
 
     def next_due(self, now: float) -> float | None:
         """Earliest time at which a lease could succeed. None = nothing is left to visit except what is leased now."""
-        ...
-
-    def hosts(self, *, limit: int = 1000, offset: int = 0, own: bool = False) -> list[HostRow]:
-        """Hosts by name. Empty = the end. `own`: only those that this process may ask, if others share the frontier."""
         ...
 
     def request(self, urls: Sequence[Discovery], now: float) -> int:
@@ -312,10 +319,6 @@ class Frontier(HostClocks, Protocol):
     @property
     def clamped_hosts(self) -> int:
         """Hosts whose stored clock was later at opening than any rule allows, and was set back."""
-        ...
-
-    def clamp_clocks(self, now: float) -> None:
-        """Set such clocks back."""
         ...
 
     def close(self) -> None:

@@ -44,6 +44,10 @@ class Outbox(Protocol):
         """The largest id that was ever given, trimmed or not. 0 = none."""
         ...
 
+    def skip_ids(self, until: int) -> None:
+        """The next notice gets a larger id than this: a database that was lost may have given the smaller ones."""
+        ...
+
     def trim(self, before: float, *, waiting: Mapping[str, int] = NOBODY) -> int:
         """Drop notices older than a unix time; for subscriptions in `waiting`, only up to the id given there. Returns
         how many were dropped."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 import msgspec
@@ -100,3 +100,16 @@ class QuadStore(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+class RefilledQuadStore(QuadStore, Protocol):
+    """A store that is rebuilt in place: readers see each graph before or after, never missing. There is no second
+    store to fill, so pages are replaced one by one. A rebuild that ends before `finish` is simply repeated."""
+
+    def written_elsewhere(self, graph: str, subjects: Iterable[str]) -> None:
+        """Other processes have written these pages, which the graph of descriptions describes."""
+        ...
+
+    def finish(self) -> None:
+        """Remove pages that are described and were not written again, with their descriptions."""
+        ...

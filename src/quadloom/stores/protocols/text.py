@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 import msgspec
@@ -105,6 +105,14 @@ class TextWriter(Protocol):
     def commit(self) -> None: ...
 
     def close(self) -> None: ...
+
+
+class FreshTextShards(TextWriter, Protocol):
+    """Text indexes of shards that begin empty. Readers see the former ones until `publish`."""
+
+    def publish(self, shards: Iterable[int] = ...) -> None:
+        """Show these shards to readers, those without documents too; all of them by default."""
+        ...
 
 
 class TextIndex(TextWriter, Protocol):

@@ -32,10 +32,10 @@ import io
 import math
 import os
 import threading
-import time
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -46,9 +46,10 @@ from quadloom.errors import DiskFull, QuerySyntaxError, StoreError, WarehouseLoc
 from quadloom.model.quads import Quads
 from quadloom.process.durable import make_folder, sync
 from quadloom.process.limits import resident_bytes, trim_memory
+from quadloom.process.retry import doubling, retry, within
 from quadloom.stores.protocols.quads import BULK_QUADS, Difference
 from quadloom.stores.quads.nquads import as_stored, lines_of, parse_term, text_of
-from quadloom.stores.quads.views import view_of
+from quadloom.stores.quads.views import SharedView, view_of
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -64,7 +65,7 @@ _SMALL_STORE = 256 << 20  # bytes on disk
 _SMALL_OWNER = 400 << 20
 _CHUNK = 1 << 20
 _ENGINE_ERRORS = (OSError, RuntimeError)  # the latter for what RocksDB calls corruption, such as a file just removed
-_VIEW_PAUSES = (0.04, 0.08, 0.16, 0.32)  # seconds before a view is tried again
+_VIEW_PAUSE = 0.04  # seconds before a store is opened again
 _TRIPLES, _QUADS = ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS
 
 
@@ -72,10 +73,10 @@ class OxigraphQuads:
     """See `quadloom.stores.protocols.quads.QuadStore`. One process writes.
 
     `read_only`: a view of everything that is committed now, also while another process writes. It does not follow later
-    changes.
+    changes. `may_be_missing`: if there is no store, the view is empty.
     """
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False, may_be_missing: bool = False) -> None:
         self._path = path
         self._read_only = read_only
         self._count: int | None = None
@@ -83,8 +84,15 @@ class OxigraphQuads:
         self._read = 0  # quads since the store was opened
         self._access = threading.RLock()  # held while the store is closed for a moment
         self._is_compacting = False
-        self._view = view_of(path, _open_view) if read_only else None
-        self._opened: ox.Store | None = self._view.store if self._view is not None else _open_store(path)
+        self._view: SharedView | None = None
+        self._opened: ox.Store | None
+        if not read_only:
+            self._opened = _open_store(path)
+        elif may_be_missing and not path.exists():
+            self._opened = ox.Store()
+        else:
+            self._view = view_of(path, _open_view)
+            self._opened = self._view.store
 
     @property
     def _store(self) -> ox.Store:
@@ -331,27 +339,15 @@ def _open_store(path: Path) -> ox.Store:
 
 def _open_again(path: Path) -> ox.Store:
     """Another thread may still be in a call that it began before, which holds the engine's lock."""
-    until = time.monotonic() + _REOPEN_SECONDS
-    while True:
-        try:
-            return _open_store(path)
-        except WarehouseLocked:
-            if time.monotonic() > until:
-                raise
-            time.sleep(_VIEW_PAUSES[0])
+    return retry(lambda: _open_store(path), within(_REOPEN_SECONDS, repeat(_VIEW_PAUSE)), WarehouseLocked)
 
 
 def _open_view(path: Path) -> ox.Store:
     """The writer may remove a file after the list of files was read, so opening is tried again."""
     if not path.is_dir():
         raise StoreError(f"there are no quads at {path}", hint="run `quadloom crawl URL` first")
-    for pause in _VIEW_PAUSES:
-        try:
-            return ox.Store.read_only(str(path))
-        except _ENGINE_ERRORS:
-            time.sleep(pause)
     with _translated(path):
-        return ox.Store.read_only(str(path))
+        return retry(lambda: ox.Store.read_only(str(path)), islice(doubling(_VIEW_PAUSE), 4), _ENGINE_ERRORS)
 
 
 @contextmanager

@@ -12,29 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from quadloom.errors import QueryRefused
 from quadloom.model.quads import Quads
-from quadloom.model.url import host_of
 from quadloom.stores.protocols.quads import Difference
+from quadloom.stores.protocols.queries import SparqlServer
 from quadloom.stores.quads.nquads import lines_of, text_of
 from quadloom.stores.quads.sparql import RefilledQuads, SparqlQuads
-from quadloom.stores.quads.sparql_client import SparqlServer
-from quadloom.stores.shards import SHARDS, shard_of
-
-WHOLE_GRAPH_HINT = (
-    "ask for pages one by one, as in SELECT * { GRAPH ?page { … } }, which each server answers for its pages; "
-    "ask everything together with `quadloom lake query`"
-)
-
-
-def server_number(graph: str, servers: int) -> int:
-    """Which of the servers has this page, from 0 to `servers` - 1."""
-    return shard_of(host_of(graph)) * servers // SHARDS
-
-
-def is_page_graph(graph: str) -> bool:
-    """Whether all of a graph is on one server. Others, such as that of descriptions, have parts on all of them."""
-    return graph.startswith(("http://", "https://"))
+from quadloom.stores.shards import is_page_graph, join_refused, server_number
 
 
 class ShardedQuads:
@@ -89,7 +72,7 @@ class ShardedQuads:
 
     def query(self, sparql: str) -> bytes:
         """Raises `QueryRefused`: no server has all graphs."""
-        raise QueryRefused("the quads are on several servers, and a query joins their graphs", hint=WHOLE_GRAPH_HINT)
+        raise join_refused("a query joins their graphs")
 
     def parts(self, sparql: str) -> Iterator[bytes]:
         for store in self._stores:

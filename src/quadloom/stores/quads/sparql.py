@@ -21,8 +21,9 @@ import pyoxigraph as ox
 from quadloom.errors import StoreError
 from quadloom.model.quads import Quads
 from quadloom.stores.protocols.quads import Difference
+from quadloom.stores.protocols.queries import SparqlServer
 from quadloom.stores.quads.nquads import as_stored, lines_of, parse_term, text_of
-from quadloom.stores.quads.sparql_client import ROWS, TRIPLES, SparqlClient, SparqlResponse, SparqlServer
+from quadloom.stores.quads.sparql_client import ROWS, TRIPLES, SparqlClient, SparqlResponse
 from quadloom.stores.quads.sparql_text import exchange, graph_name, insertion, is_name, term
 
 _UPDATE_BYTES = 1 << 20  # of statements in one request: larger ones gain nothing, and cost the server memory

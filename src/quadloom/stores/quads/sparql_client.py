@@ -15,16 +15,18 @@ import select
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from types import TracebackType
 from urllib.parse import urlencode, urljoin
 
-import msgspec
 import pycurl
 
 from quadloom.errors import QuerySyntaxError, SettingsError, StoreError, StoreUnavailable
+from quadloom.process.retry import doubling, jittered, retry
 from quadloom.settings import Settings
 from quadloom.settings.loading import secret
 from quadloom.settings.plain_http import check_plain_http
+from quadloom.stores.protocols.queries import SparqlServer
 
 ROWS, TRIPLES = "application/sparql-results+json", "application/n-triples"
 _QUERY = "application/x-www-form-urlencoded"  # of the protocol's three forms, the one that all servers support
@@ -51,27 +53,6 @@ _EVENTS = {
 _WORDS = 2000  # bytes of an error message that are shown
 _BUFFER = 256 * 1024
 _HINT = "check that the server runs and that stores.quads names it; the same command again resumes"
-
-
-class SparqlServer(msgspec.Struct, frozen=True, kw_only=True):
-    """The addresses of a server and its peculiarities. Holds no secret, so it may be on a command line.
-
-    `union`: parameters that make the union of all graphs the default graph. `seconds`: longest silence.
-    """
-
-    query: str
-    update: str
-    graph_store: str = ""
-    union: str = ""
-    user: str = ""
-    seconds: float = 60.0
-    most_bytes: int = 256 * 1024 * 1024  # of a response that is read as a whole
-
-
-class SparqlServers(msgspec.Struct, frozen=True):
-    """Several servers that have the graphs of one warehouse, see `quadloom.stores.quads.sharded`."""
-
-    servers: tuple[SparqlServer, ...]
 
 
 def servers_of(settings: Settings) -> tuple[SparqlServer, ...]:
@@ -166,13 +147,13 @@ class SparqlClient:
         password: str | None = None,
         attempts: int = _ATTEMPTS,
         sleep: Callable[[float], None] = time.sleep,
-        jitter: Callable[[], float] = random.random,
+        chance: Callable[[], float] = random.random,
     ) -> None:
         self.server = server
         self._password = secret("QUADS_PASSWORD") if password is None else password
         self._attempts = attempts
         self._sleep = sleep
-        self._jitter = jitter
+        self._chance = chance
         self._idle: list[_Connection] = []
         self._lock = threading.Lock()
 
@@ -244,21 +225,17 @@ class SparqlClient:
             line.close()
 
     def _send(self, url: str, headers: Mapping[str, str], body: bytes | None) -> SparqlResponse:
-        pause = _FIRST_PAUSE
-        for attempt in range(1, self._attempts + 1):
-            answer = SparqlResponse(self, self._prepared(url, headers, body), self.server)
-            try:
-                answer.begin()
-            except _Undelivered as trouble:
-                if not trouble.again or attempt == self._attempts:
-                    raise _given_up(self.server, trouble) from None
-                self._sleep(pause * (0.5 + self._jitter()))
-                pause *= 2
-                continue
-            if answer.status in (200, 204) or (answer.status == 404 and body is None):
-                return answer
-            raise _refusal(url, answer.status, answer.words(), is_query=headers.get("Content-Type") == _QUERY)
-        raise AssertionError("unreachable")
+        def send() -> SparqlResponse:
+            return SparqlResponse(self, self._prepared(url, headers, body), self.server).begin()
+
+        pauses = jittered(islice(doubling(_FIRST_PAUSE), self._attempts - 1), self._chance)
+        try:
+            answer = retry(send, pauses, _Interrupted, sleep=self._sleep)
+        except _Undelivered as trouble:
+            raise _given_up(self.server, trouble) from None
+        if answer.status in (200, 204) or (answer.status == 404 and body is None):
+            return answer
+        raise _refusal(url, answer.status, answer.words(), is_query=headers.get("Content-Type") == _QUERY)
 
     def _prepared(self, url: str, headers: Mapping[str, str], body: bytes | None) -> _Connection:
         with self._lock:
@@ -298,7 +275,7 @@ class SparqlResponse:
         self.status = 0
         self.media_type = ""
 
-    def begin(self) -> None:
+    def begin(self) -> SparqlResponse:
         """Send the request and wait for the first bytes of the response. Raises `_Undelivered`."""
         assert self._line is not None
         self._line.easy.setopt(pycurl.WRITEFUNCTION, self._parts.append)
@@ -313,7 +290,8 @@ class SparqlResponse:
         self.media_type = (self._line.easy.getinfo(pycurl.CONTENT_TYPE) or "").partition(";")[0].strip().lower()
         if self.status in _BUSY:
             words = self.words()
-            raise _Undelivered(f"the server answers {self.status}: {words}")
+            raise _Interrupted(f"the server answers {self.status}: {words}")
+        return self
 
     def read(self, size: int = -1) -> bytes:
         """Up to `size` bytes, empty at the end. Raises `StoreError` if the response breaks off."""
@@ -385,32 +363,33 @@ class SparqlResponse:
     def _pump(self) -> None:
         """Wait for bytes or the end."""
         if self._line is None:
-            raise _Undelivered("the response was closed before its end")
+            raise _Interrupted("the response was closed before its end")
         silent_since = time.monotonic()
         while True:
             ended, trouble = self._line.outcome()
             if trouble is not None:
-                raise _Undelivered(trouble[1] or f"curl error {trouble[0]}", again=trouble[0] in _BROKEN)
+                kind = _Interrupted if trouble[0] in _BROKEN else _Undelivered
+                raise kind(trouble[1] or f"curl error {trouble[0]}")
             self._ended = ended
             if self._parts or self._ended:
                 return
             left = silent_since + self._server.seconds - time.monotonic()
             if left <= 0:
-                raise _Undelivered(f"no data for {self._server.seconds:g} seconds", again=False)
+                raise _Undelivered(f"no data for {self._server.seconds:g} seconds")
             self._line.wait(left)
 
 
 class _Undelivered(Exception):
-    """A request failed. `again`: sending it once more can help."""
+    """A request failed."""
 
-    def __init__(self, words: str, *, again: bool = True) -> None:
-        super().__init__(words)
-        self.again = again
+
+class _Interrupted(_Undelivered):
+    """Sending it once more can help."""
 
 
 def _given_up(server: SparqlServer, trouble: _Undelivered) -> StoreError:
     """`StoreUnavailable`: it may help to wait longer."""
-    kind = StoreUnavailable if trouble.again else StoreError
+    kind = StoreUnavailable if isinstance(trouble, _Interrupted) else StoreError
     return kind(f"{server.query}: {trouble}", hint=_HINT)
 
 

@@ -2,7 +2,7 @@
 
 WAL with synchronous=FULL, because what is acknowledged must survive a power cut: in a replay of write logs NORMAL lost
 up to 15 acknowledged commits and FULL none, for twice the time per commit, which group commit makes up for.
-The process that writes (`open`) holds `<warehouse>/lock`, see `quadloom.stores.sqlite.lock`; any number of processes
+The process that writes (`open`) holds `<warehouse>/lock`, see `quadloom.stores.lock`; any number of processes
 read (`read_only`) at the same time.
 
 The schema's version is the file's `user_version`. `open` brings an older file up to date by the migrations that it
@@ -20,16 +20,17 @@ import shlex
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from quadloom.errors import DiskFull, StoreError
-from quadloom.stores.sqlite.lock import WarehouseLock
+from quadloom.stores.lock import WarehouseLock
+from quadloom.stores.sql.statements import EVERYTHING, BulkStatement, Dialect, Row, SqlCondition, Value
+from quadloom.stores.sql.transactions import Transactions
 from quadloom.stores.sqlite.schema import SCHEMA, Migration
-from quadloom.stores.transactions import Transactions
 
 APPLICATION_ID = 0x51644C6D  # "QdLm"
-Value = str | bytes | int | float | None
+_KEYS = 512  # in one look-up
 _WAL_INDEX_HEADER = 48  # bytes, https://sqlite.org/walformat.html#the_wal_index_header
 
 
@@ -80,10 +81,13 @@ _wal_indexes = _WalIndexFiles()
 
 
 class SqliteDatabase(Transactions):
-    """A connection. Raises only `StoreError` and its kinds.
+    """A connection: a `SqlDatabase`. Raises only `StoreError` and its kinds.
 
     Not for concurrent use: one thread at a time, which `transaction` enforces for writers.
     """
+
+    # CROSS JOIN fixes the order of loops: one key search for each row, never a scan of the table.
+    dialect = Dialect(nested_join="CROSS JOIN", for_update="", by_name="h.name", least="min", greatest="max")
 
     def __init__(self, connection: sqlite3.Connection, path: Path, *, writable: bool) -> None:
         super().__init__()
@@ -187,11 +191,25 @@ class SqliteDatabase(Transactions):
         except sqlite3.Error as error:
             raise translate(error, self.path) from error
 
-    def executemany(self, statement: str, rows: Iterable[Sequence[Value]]) -> None:
+    write = execute
+
+    def write_many(
+        self, statement: BulkStatement, rows: Iterable[Sequence[Value]], narrowed: SqlCondition = EVERYTHING
+    ) -> None:
+        assert narrowed is EVERYTHING, "one process owns all rows"
         try:
-            self._connection.executemany(statement, rows)
+            self._connection.executemany(statement.sqlite, rows)
         except sqlite3.Error as error:
             raise translate(error, self.path) from error
+
+    def change(self, statement: str, values: Sequence[Value] = ()) -> int:
+        return self.execute(statement, values).rowcount
+
+    def among(self, statement: str, keys: Sequence[int] | Sequence[str]) -> Iterator[Row]:
+        for start in range(0, len(keys), _KEYS):
+            part = [*keys[start : start + _KEYS]]
+            part += part[-1:] * ((1 << (len(part) - 1).bit_length()) - len(part))  # few sizes: statements stay prepared
+            yield from self.execute(statement.format(keys=f"IN ({','.join('?' * len(part))})"), part)
 
     def close(self) -> None:
         self._connection.close()

@@ -18,11 +18,12 @@ from quadloom.model.visit import Visit
 from quadloom.model.wire import decode, encode
 from quadloom.process.clock import ClockStamp, stamp, step_since, unix_time
 from quadloom.stores.frontier.frontier import TableFrontier
-from quadloom.stores.frontier.leasing import INFINITY
+from quadloom.stores.frontier.loaded_hosts import INFINITY
 from quadloom.stores.frontier.policy import FrontierPolicy, order_mark
-from quadloom.stores.protocols.frontier import HostRow, Quota, ScheduledPage, ScopeRules
+from quadloom.stores.protocols.frontier import Quota, ScheduledPage, ScopeRules
+from quadloom.stores.sql.queue import SqlFrontierValues
 from quadloom.stores.sqlite.database import SqliteDatabase
-from quadloom.stores.sqlite.frontier_tables import SqliteFrontierValues, SqliteHosts, SqliteQueue, SqliteUrls
+from quadloom.stores.sqlite.frontier_tables import SqliteHosts, SqliteQueue, SqliteUrls
 
 _PULLED = 200  # batches taken in one transaction
 _CLOCK = "clock"  # the last `ClockStamp`
@@ -42,6 +43,7 @@ class SqliteFrontier(TableFrontier):
 
     _database: SqliteDatabase
     _host_records: SqliteHosts
+    _url_records: SqliteUrls
     _queue: SqliteQueue
     _stamped_at = 0.0
 
@@ -54,11 +56,11 @@ class SqliteFrontier(TableFrontier):
         scope: ScopeRules | None = None,
         capacity: int = 2048,
     ) -> None:
-        self._values = SqliteFrontierValues(database)
+        self._values = SqlFrontierValues(database)
         super().__init__(
             database,
             SqliteHosts(database),
-            SqliteUrls(database),
+            SqliteUrls(database, self._values),
             SqliteQueue(database, self._values, policy.order),
             policy,
             now=now,
@@ -74,17 +76,17 @@ class SqliteFrontier(TableFrontier):
         with self._database.transaction():
             if values.get("clean") != b"yes":
                 last_old_id = self._host_records.last_host_id()
-                self._leasing.suspected_at = lambda host: now if host.id <= last_old_id else -INFINITY
+                self.loaded.suspected_at = lambda host: now if host.id <= last_old_id else -INFINITY
             self._follow_clock()
             self.clamp_clocks(now)
             self._queue.clamp_due(now + self.policy.longest_wait)
-            self._queue.count_leased_attempts()
+            self._url_records.count_leased_attempts()
             order = order_mark(self.policy.order)
             if values.get("order") not in (None, order):
                 self._queue.rebuild()
             for name, value in (("clean", b"no"), ("leased", b""), ("order", order)):
                 values.put(name, value)
-            self._leasing.unpark_within_budget()
+            self.loaded.unpark_within_budget()
             self.guide(self.policy.guided_share)
 
     def _follow_clock(self) -> None:
@@ -131,10 +133,10 @@ class SqliteFrontier(TableFrontier):
         """Write all clocks and a mark that they are complete: the next opening need not make every host wait."""
         if self._database.writable:
             with self._database.transaction():
-                self._host_records.write_hosts(self._leasing.hosts.loaded.values())
+                self._host_records.write_hosts(self.loaded.table.loaded.values())
                 self._values.put("clean", b"yes")
                 self._stamp()
-                self._queue.note_leased([])
+                self._url_records.note_leased([])
 
 
 class SqliteGuestFrontier(SqliteFrontier):
@@ -172,9 +174,6 @@ class SqliteGuestFrontier(SqliteFrontier):
 
     def guide(self, share: float) -> None:
         """Nothing is handed out here."""
-
-    def put_host(self, row: HostRow) -> None:
-        raise AssertionError("only the owner of the frontier learns about hosts")
 
     def set_scope(self, scope: ScopeRules) -> int:
         return 0

@@ -5,6 +5,8 @@ A migration that was released is never edited: a change of the schema is a furth
 
 from __future__ import annotations
 
+from quadloom.stores.sql.catalog import BEHIND
+
 Migration = tuple[str, ...]  # statements, run in one transaction
 
 _FRONTIER = (
@@ -33,8 +35,6 @@ _FRONTIER = (
     "CREATE TABLE frontier_value(name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
 )
 
-# Pages that wait for the indexes. The partial index serves only queries that repeat exactly this condition.
-BEHIND = "(indexed_quads <> quads_digest OR indexed_text <> text_digest)"
 _CATALOG = (
     """CREATE TABLE page(
         fingerprint INTEGER PRIMARY KEY, host TEXT NOT NULL, outcome TEXT NOT NULL, kind TEXT NOT NULL,

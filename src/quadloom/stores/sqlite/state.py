@@ -9,19 +9,17 @@ from pathlib import Path
 
 from quadloom.settings import Settings
 from quadloom.stores.frontier.policy import FrontierPolicy
+from quadloom.stores.lock import is_working
 from quadloom.stores.memory_bus import MemoryBus
 from quadloom.stores.protocols.bus import Bus
 from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.cluster import Shards, WorkerRow
 from quadloom.stores.protocols.frontier import Frontier, ScopeRules
 from quadloom.stores.protocols.outbox import Outbox
-from quadloom.stores.protocols.state import Shards, T, WholeCatalog, WorkerRow
-from quadloom.stores.sqlite.catalog import SqliteCatalog
+from quadloom.stores.protocols.state import T
+from quadloom.stores.sqlite.catalog import SqliteCatalog, SqliteOutbox
 from quadloom.stores.sqlite.database import SqliteDatabase, bring_up_to_date
 from quadloom.stores.sqlite.frontier import SqliteFrontier, SqliteGuestFrontier
-from quadloom.stores.sqlite.lock import is_working
-from quadloom.stores.sqlite.outbox import SqliteOutbox
-
-DATABASE = "quadloom.db"
 
 
 class EmbeddedState:
@@ -29,8 +27,8 @@ class EmbeddedState:
 
     shards: Shards | None = None
 
-    def __init__(self, path: Path, settings: Settings, writable: bool, fetches: bool = True) -> None:
-        self._file = path / DATABASE
+    def __init__(self, file: Path, settings: Settings, writable: bool, fetches: bool = True) -> None:
+        self._file = file
         self._settings = settings
         self._fetches = fetches
         self.owner = str(os.getpid())
@@ -54,7 +52,7 @@ class EmbeddedState:
     def changed_mark(self) -> bytes:
         return self._database.changed_mark()
 
-    def with_read_connection(self, question: Callable[[WholeCatalog], T]) -> T:
+    def with_read_connection(self, question: Callable[[Catalog], T]) -> T:
         with contextlib.closing(SqliteDatabase.read_only(self._file)) as database:
             return question(SqliteCatalog(database))
 

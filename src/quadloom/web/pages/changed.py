@@ -61,7 +61,7 @@ def _fingerprint(url: str) -> int | None:
 def _changed(warehouse: Warehouse, row: PageRow, since: float) -> ChangedPage:
     before = 0.0
     if row.visits > 1 and row.first_seen < since:
-        older = [visit.fetched_at for visit in warehouse.stores.catalog.history(row.fingerprint)]
+        older = [visit.fetched_at for visit in warehouse.stores.catalog.visits.of(row.fingerprint)]
         before = next((at for at in older if at < row.changed_at), 0.0)
     return ChangedPage(
         url=row.href,

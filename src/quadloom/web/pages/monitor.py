@@ -113,7 +113,8 @@ def monitor_page(request: WebRequest) -> ViewResponse:
         or schedule_of(warehouse.stores.catalog, warehouse.settings).planner.expected(),
         findings=dict(Counter(finding.code for page in sample for finding in page.findings).most_common(15)),
         busiest=[
-            _busy(row, now) for row in sorted(warehouse.stores.frontier.hosts(limit=10_000), key=_activity)[:_BUSIEST]
+            _busy(row, now)
+            for row in sorted(warehouse.stores.frontier.hosts.rows(limit=10_000), key=_activity)[:_BUSIEST]
         ],
         hosts=_hosts(request.site.crawl.events(0, 200), now) if report else [],
         limit=report.limit if report else 0,

@@ -73,7 +73,7 @@ def page_view(request: WebRequest) -> ViewResponse:
     graph = row.graph
     lines = warehouse.stores.quads.graph(graph).decode().split("\n")[:-1]
     stated = list(statements(lines[:_STATEMENTS]))
-    visits = _visits(warehouse.stores.catalog.history(row.fingerprint))
+    visits = _visits(warehouse.stores.catalog.visits.of(row.fingerprint))
     comparison = _comparison(request, row, visits)
     view = PageView(
         url=row.href,
@@ -133,7 +133,9 @@ def archived_body(request: WebRequest) -> Response:
     ref = row.archive
     if at:
         wanted = [
-            visit for visit in request.warehouse.stores.catalog.history(row.fingerprint) if str(visit.fetched_at) == at
+            visit
+            for visit in request.warehouse.stores.catalog.visits.of(row.fingerprint)
+            if str(visit.fetched_at) == at
         ]
         ref = wanted[0].archive if wanted else None
     page = _archived(request.warehouse, ref)

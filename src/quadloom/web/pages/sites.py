@@ -80,7 +80,7 @@ def sites_page(request: WebRequest) -> ViewResponse:
     limit = request.number("limit", 100, low=1, high=1000)
     traps = read_traps(request.warehouse.stores.catalog)
     counts = _trapped(traps)
-    rows = request.warehouse.stores.frontier.hosts(limit=_HOSTS)
+    rows = request.warehouse.stores.frontier.hosts.rows(limit=_HOSTS)
     part = request.text("q").strip().lower()
     wanted = [row for row in rows if part in row.host] if part else rows
     shown = sorted(wanted, key=(lambda row: -counts[row.host]) if sort == "traps" else _SORTS[sort])[:limit]
@@ -190,7 +190,7 @@ def _trapped(traps: list[TrapCount]) -> Counter[str]:
 
 def _hosts(request: WebRequest) -> tuple[str, list[HostRow]]:
     name = request.path("name")
-    hosts = [row for row in request.warehouse.stores.frontier.hosts(limit=_HOSTS) if name in (row.site, row.host)]
+    hosts = [row for row in request.warehouse.stores.frontier.hosts.rows(limit=_HOSTS) if name in (row.site, row.host)]
     if not hosts:
         raise HttpError(404, f"the site {name[:100]} is not known", hint="/sites lists all known hosts")
     return hosts[0].site, hosts

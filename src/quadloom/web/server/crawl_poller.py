@@ -14,13 +14,14 @@ from pathlib import Path
 
 import msgspec
 
-from quadloom.crawling.cluster.steering import ClusterReader, is_cluster
 from quadloom.crawling.cluster.view import ClusterView, cluster_view, merged_report
 from quadloom.crawling.run.control import Value, ask
 from quadloom.errors import QuadloomError
 from quadloom.model.event import Event
 from quadloom.settings import Settings
+from quadloom.stores.backends import open_cluster
 from quadloom.stores.memory_bus import MemoryBus
+from quadloom.stores.protocols.cluster import Cluster
 
 EVERY = 1.0
 _POINTS = 600
@@ -41,7 +42,7 @@ class CrawlPoller:
     def __init__(self, path: Path, settings: Settings, clock: Callable[[], float]) -> None:
         self._path = path
         self._settings = settings
-        self._cluster: ClusterReader | None = None
+        self._cluster: Cluster | None = None
         self._view: ClusterView | None = None
         self._clock = clock
         self._bus = MemoryBus(kept=2000)
@@ -114,7 +115,7 @@ class CrawlPoller:
 
     def _poll(self) -> None:
         with self._polling:
-            if is_cluster(self._settings):
+            if self._settings.stores.is_shared:
                 events = self._read_cluster()
             else:
                 report = ask(self._path, "status")
@@ -130,7 +131,7 @@ class CrawlPoller:
     def _read_cluster(self) -> list[Event]:
         try:
             if self._cluster is None:
-                self._cluster = ClusterReader(self._settings)
+                self._cluster = open_cluster(self._settings)
             rows = self._cluster.workers()
             events = self._cluster.events(self._last, limit=1000)
         except QuadloomError:

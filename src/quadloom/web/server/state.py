@@ -15,7 +15,7 @@ from quadloom.asking.audit.across_pages import AcrossCache, AcrossFindings, acro
 from quadloom.asking.sparql.service import QueryService
 from quadloom.asking.statistics import Summary
 from quadloom.asking.things.table import ThingsCache
-from quadloom.crawling.cluster.steering import STANDING, Steering, is_cluster
+from quadloom.crawling.cluster.steering import RETAINED, Steering
 from quadloom.crawling.run.control import Value, ask
 from quadloom.errors import QuadloomError, QueryError
 from quadloom.settings import Settings
@@ -107,7 +107,7 @@ class SiteState:
                 yield answer.read()
 
         try:
-            local = isinstance(query_source(stores.places.quads, self.settings), Path)
+            local = query_source(stores.places.quads, self.settings).is_local
             return AcrossFindings(across_pages(stores, asked if local else None))
         except QueryError as error:
             return AcrossFindings({}, f"{error}; `quadloom audit` looks without a limit")
@@ -118,10 +118,10 @@ class SiteState:
     def send(self, verb: str, **arguments: Value) -> Value | None:
         """Send a command to the running crawl and return its answer; None = no crawl is running. On a cluster, what is
         about all workers goes to all of them; the rest is done by one for all."""
-        if not is_cluster(self.settings):
+        if not self.settings.stores.is_shared:
             return ask(self.path, verb, **arguments)
         with Steering(self.settings) as steering:
-            if verb not in (*STANDING, "stop"):
+            if verb not in (*RETAINED, "stop"):
                 return steering.ask_one(verb, arguments)
             replies = steering.send(verb, arguments)
         refused = next((reply for reply in replies if reply.error), None)

@@ -11,8 +11,8 @@ from quadloom.asking.sparql.service import QueryService
 from quadloom.asking.sparql.worker import with_prefixes
 from quadloom.errors import QueryRefused, StoreError
 from quadloom.settings import LimitSettings
+from quadloom.stores.protocols.queries import QuerySource, SparqlServer
 from quadloom.stores.quads.sparql import SparqlQuads
-from quadloom.stores.quads.sparql_client import SparqlServer
 from servers import sparql_server
 from unit.asking.conftest import PAGES, Stores
 from unit.asking.sparql.test_service import (
@@ -56,7 +56,7 @@ def server() -> Iterator[SparqlServer]:
 @pytest.fixture(scope="module")
 def service(stores: Stores, server: SparqlServer) -> Iterator[QueryService]:
     limits = LimitSettings(query_seconds=3.0, query_bytes=1 << 30, query_rows=1000)
-    with QueryService(server, limits, text=stores.text, processes=2, concurrency=2) as made:
+    with QueryService(QuerySource(servers=(server,)), limits, text=stores.text, processes=2, concurrency=2) as made:
         yield made
 
 
@@ -79,7 +79,10 @@ def test_updates_never_reach_the_server(service: QueryService, server: SparqlSer
 
 def test_a_server_that_is_gone_is_told_of(stores: Stores) -> None:
     nobody = SparqlServer(query="http://127.0.0.1:9/query", update="http://127.0.0.1:9/update")
-    with QueryService(nobody, LimitSettings(query_seconds=30.0)) as service, pytest.raises(StoreError, match="connect"):
+    with (
+        QueryService(QuerySource(servers=(nobody,)), LimitSettings(query_seconds=30.0)) as service,
+        pytest.raises(StoreError, match="connect"),
+    ):
         service.ask("ASK {}")
 
 

@@ -13,6 +13,7 @@ from quadloom.asking.sparql.worker import QueryRefusal
 from quadloom.errors import QueryLimit, QueryRefused, QuerySyntaxError
 from quadloom.model.text import TextDocument
 from quadloom.settings import LimitSettings
+from quadloom.stores.protocols.queries import QuerySource
 from quadloom.stores.protocols.text import SearchAnswer, SearchRequest
 from quadloom_lab.memory.text import MemoryText
 from unit.asking.conftest import A, B, C, Stores, quads
@@ -98,7 +99,9 @@ def test_regular_expressions_are_linear(service: QueryService) -> None:
 def test_memory_is_limited(stores: Stores) -> None:
     greedy = "SELECT (GROUP_CONCAT(?big) AS ?all) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l BIND(%s AS ?big) }"
     big = "CONCAT(" + ",".join(['"' + "x" * 500 + '"'] * 100) + ")"
-    with QueryService(stores.folder / "quads", LimitSettings(query_seconds=20.0, query_bytes=400 << 20)) as small:
+    with QueryService(
+        QuerySource(str(stores.folder / "quads")), LimitSettings(query_seconds=20.0, query_bytes=400 << 20)
+    ) as small:
         with pytest.raises(QueryLimit, match="memory"):
             small.ask(greedy % big).read()
         assert small.ask(COUNT).values() == [("10",)]
@@ -133,7 +136,9 @@ def test_words_are_searched_for_within_the_share_of_a_client(stores: Stores) -> 
     """Otherwise one client makes the server search for as many queries as it sends at once."""
     text = _CountingText()
     words = 'SELECT * { ?page ql:matches "opera" }'
-    with QueryService(stores.folder / "quads", LimitSettings(), text=text, processes=2, concurrency=1) as service:
+    with QueryService(
+        QuerySource(str(stores.folder / "quads")), LimitSettings(), text=text, processes=2, concurrency=1
+    ) as service:
         with (
             service.ask(PRODUCT.replace("(COUNT(*) AS ?n)", "*"), client="x"),
             pytest.raises(QueryLimit, match="running already"),
@@ -164,7 +169,7 @@ def test_a_format_that_cannot_hold_the_result(service: QueryService) -> None:
 
 
 def test_what_is_written_later_is_seen(stores: Stores) -> None:
-    with QueryService(stores.folder / "quads", LimitSettings()) as late:
+    with QueryService(QuerySource(str(stores.folder / "quads")), LimitSettings()) as late:
         query = "ASK { <http://d.example/#x> ?p ?o }"
         assert not late.ask(query).boolean()
         graph = "http://d.example/"
@@ -225,13 +230,13 @@ def test_a_graph_that_is_no_iri_is_refused(service: QueryService) -> None:
     ],
 )
 def test_one_spelling_of_schema_org_is_asked_in_either(stores: Stores, query: str) -> None:
-    with QueryService(stores.folder / "quads", LimitSettings(), schema_org="http") as service:
+    with QueryService(QuerySource(str(stores.folder / "quads")), LimitSettings(), schema_org="http") as service:
         assert values(service, query) == [(A + "#x",)]
         text = 'SELECT ("<https://schema.org/x>" AS ?text) {}'
         assert values(service, text) == [("<https://schema.org/x>",)], "a text stays as it is"
 
 
 def test_a_process_that_ran_out_of_memory_answers_no_other_query(stores: Stores) -> None:
-    process = QueryProcess(stores.folder / "quads", 300 << 20)
+    process = QueryProcess(QuerySource(str(stores.folder / "quads")), 300 << 20)
     assert isinstance(process._refusal(QueryRefusal(kind="memory", message="")), QueryLimit)
     assert not process.alive

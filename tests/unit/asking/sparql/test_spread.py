@@ -9,12 +9,14 @@ from contextlib import closing
 import pytest
 
 from quadloom.asking.sparql.service import QueryService
-from quadloom.asking.sparql.spread import Spread, spread
+from quadloom.asking.sparql.spread import spread
 from quadloom.errors import QueryRefused
 from quadloom.model.quads import Quads
 from quadloom.settings import LimitSettings
-from quadloom.stores.quads.sharded import ShardedQuads, server_number
-from quadloom.stores.quads.sparql_client import SparqlClient, SparqlServer, SparqlServers
+from quadloom.stores.protocols.queries import QuerySource, ServerChoice, SparqlServer
+from quadloom.stores.quads.sharded import ShardedQuads
+from quadloom.stores.quads.sparql_client import SparqlClient
+from quadloom.stores.shards import server_number
 from servers import shared_sparql_server
 
 PAGES = [f"http://site{number}.example/" for number in range(12)]
@@ -23,12 +25,14 @@ NAME = "http://schema.org/name"
 
 def test_what_is_sent_where() -> None:
     here = server_number(PAGES[0], 3)
-    assert spread(f"SELECT (COUNT(*) AS ?n) {{ GRAPH <{PAGES[0]}> {{ ?s ?p ?o }} }}", 3) == Spread(server=here)
-    assert spread(f"SELECT * FROM <{PAGES[0]}> {{ ?s ?p ?o }} ORDER BY ?s", 3) == Spread(server=here)
-    assert spread("SELECT * { ?s ?p ?o }", 3, [PAGES[0]]) == Spread(server=here)
+    assert spread(f"SELECT (COUNT(*) AS ?n) {{ GRAPH <{PAGES[0]}> {{ ?s ?p ?o }} }}", 3) == ServerChoice(server=here)
+    assert spread(f"SELECT * FROM <{PAGES[0]}> {{ ?s ?p ?o }} ORDER BY ?s", 3) == ServerChoice(server=here)
+    assert spread("SELECT * { ?s ?p ?o }", 3, [PAGES[0]]) == ServerChoice(server=here)
     assert spread("ASK {}", 3).server == 0
-    assert spread("SELECT * { GRAPH ?g { ?s ?p ?o } }", 3) == Spread()
-    assert spread("SELECT DISTINCT ?s WHERE { GRAPH ?g { ?s ?p ?o } } LIMIT 7", 3) == Spread(limit=7, distinct=True)
+    assert spread("SELECT * { GRAPH ?g { ?s ?p ?o } }", 3) == ServerChoice()
+    assert spread("SELECT DISTINCT ?s WHERE { GRAPH ?g { ?s ?p ?o } } LIMIT 7", 3) == ServerChoice(
+        limit=7, distinct=True
+    )
 
 
 @pytest.mark.parametrize(
@@ -84,7 +88,7 @@ def service() -> Iterator[QueryService]:
             lines = f'<{page}#it> <{NAME}> "n{number % 3}" <{page}> .\n<{page}#it> <x:p> <{page}> <{page}> .\n'
             quads.replace(Quads.of(page, lines.encode()))
     assert len({server_number(page, 2) for page in PAGES}) == 2
-    with QueryService(SparqlServers(tuple(servers)), LimitSettings()) as service:
+    with QueryService(QuerySource(servers=tuple(servers)), LimitSettings()) as service:
         yield service
 
 

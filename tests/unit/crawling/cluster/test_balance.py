@@ -7,7 +7,7 @@ import random
 import pytest
 
 from quadloom.crawling.cluster.balance import plan
-from quadloom.stores.protocols.state import ShardLoad
+from quadloom.stores.protocols.cluster import ShardLoad
 from quadloom.stores.shards import SHARDS
 
 

@@ -47,14 +47,14 @@ def test_the_loss_is_noticed_while_taking_left_pages(warehouse: Warehouse) -> No
     notices: list[str] = []
     ingest = Ingest(warehouse.stores, warehouse.settings, notice=lambda _kind, text: notices.append(text))
     ingest.open_backlog()
-    assert warehouse.stores.catalog.owe(Owed.EXTRACT) == 1
+    assert warehouse.stores.catalog.backlog.add(Owed.EXTRACT) == 1
     take_over(warehouse)
     ingest.step(0.0)
     assert [text for text in notices if "has taken over 256 of 256 shards" in text]
     deadline = time.monotonic() + 30.0
-    while warehouse.stores.catalog.owing() and time.monotonic() < deadline:
+    while warehouse.stores.catalog.backlog.counts() and time.monotonic() < deadline:
         ingest.step(0.05)
-    assert not warehouse.stores.catalog.owing(), "the page was not forgotten"
+    assert not warehouse.stores.catalog.backlog.counts(), "the page was not forgotten"
     ingest.close()
 
 

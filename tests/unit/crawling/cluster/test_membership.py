@@ -18,7 +18,7 @@ from quadloom.settings import Settings, StoreSettings
 from quadloom.stores.backends import open_state
 from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.postgres.shard_leases import Claim, ShardLeases
-from quadloom.stores.protocols.state import Shards
+from quadloom.stores.protocols.cluster import Shards
 from quadloom.stores.shards import SHARDS
 
 pytestmark = pytest.mark.cluster

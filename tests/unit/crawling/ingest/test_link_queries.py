@@ -11,8 +11,9 @@ from quadloom.crawling.ingest.index.indexer import IndexJob
 from quadloom.crawling.ingest.link_queries import UserQueryRunner
 from quadloom.model.quads import Quads
 from quadloom.settings import CrawlSettings, Settings
+from quadloom.stores.protocols.queries import QuerySource, SparqlServer
 from quadloom.stores.quads.sparql import SparqlQuads
-from quadloom.stores.quads.sparql_client import SparqlClient, SparqlServer
+from quadloom.stores.quads.sparql_client import SparqlClient
 from servers import shared_sparql_server
 
 PAGE, OTHER = "http://a.example/page", "http://b.example/other"
@@ -33,7 +34,9 @@ def test_links_found_by_query(tmp_path: Path, over: str) -> None:
     pattern = "?page schema:about ?x . ?x schema:url ?target" if over == "index" else "?page schema:url ?target"
     strategy.write_text(f"# over: {over}\nSELECT ?target {{ {pattern} }}\n", encoding="utf-8")
     notices: list[str] = []
-    runner = UserQueryRunner(Settings(crawl=CrawlSettings(strategies=[str(strategy)])), server, notices.append)
+    runner = UserQueryRunner(
+        Settings(crawl=CrawlSettings(strategies=[str(strategy)])), QuerySource(servers=(server,)), notices.append
+    )
     try:
         found = runner.discoveries([IndexJob(1, page, None, b"", fresh=True, links=links)])
     finally:

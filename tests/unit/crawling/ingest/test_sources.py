@@ -69,7 +69,7 @@ def test_the_same_bytes_are_not_transformed_again(warehouse: Warehouse) -> None:
     assert again == replace(
         first, outcome=Outcome.UNCHANGED, visits=2, etag='"2"', fetched_at=1.7e9 + 60, schedule=again.schedule
     )
-    history = visits.stores.catalog.history(first.fingerprint)
+    history = visits.stores.catalog.visits.of(first.fingerprint)
     assert [visit.archive for visit in history] == [first.archive] * 2, "no second copy in the archive"
     visits.ingest.close()
     assert warehouse.maintenance.verify().drifts == ()
@@ -96,7 +96,7 @@ def test_what_may_say_something_else_is_transformed(warehouse: Warehouse, differ
 def test_other_settings_or_another_scope_transform_it_again(warehouse: Warehouse) -> None:
     visits = Visits(warehouse)
     visits.visit(1.7e9)
-    visits.stores.catalog.put("scope-judged-by", b"a wider scope")
+    visits.stores.catalog.values.put("scope-judged-by", b"a wider scope")
     visits.ingest.forget_links()
     visits.visit(1.7e9 + 60)
     assert visits.transformed == 1

@@ -63,4 +63,4 @@ def test_strategies_change_while_the_crawl_runs(tmp_path: Path) -> None:
                 answers.append(ask(strategies=wanted, stored=True))
         assert answers == [{"strategies": wanted, "pages": 1}]
         assert len(read) == 4, "links of the first page were found after it had been read"
-        assert warehouse.stores.catalog.owing() == {}
+        assert warehouse.stores.catalog.backlog.counts() == {}

@@ -19,10 +19,10 @@ from quadloom.model.url import fingerprint, host_of
 from quadloom.model.visit import Visit
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.protocols.quads import Difference
-from quadloom.stores.quads.memory import MemoryQuads
 from quadloom_lab.memory.catalog import MemoryCatalog
 from quadloom_lab.memory.frontier import MemoryFrontier
 from quadloom_lab.memory.outbox import MemoryOutbox
+from quadloom_lab.memory.quads import MemoryQuads
 
 NOW = 1_000_000.0
 EVENT = "http://schema.org/Event"

@@ -22,9 +22,9 @@ from quadloom.model.visit import Visit
 from quadloom.planning.refresh.scheduler import RefreshScheduler
 from quadloom.settings import FreshnessSettings, Settings
 from quadloom.stores.archive.warc_record import encode, file_header
+from quadloom.stores.backends import DATABASE
 from quadloom.stores.sqlite.catalog import SqliteCatalog
 from quadloom.stores.sqlite.database import SqliteDatabase
-from quadloom.stores.sqlite.state import DATABASE
 from quadloom.warehouse import Warehouse
 
 HOSTS = ("www.a.example", "b.example")

@@ -91,7 +91,7 @@ def test_a_subscription_begins_with_the_next_notice_and_is_removed_completely(wa
     assert warehouse.stores.outbox.delivery("s") == Delivery(subscription="s", delivered=2)
     with pytest.raises(UsageError, match="already"):
         warehouse.subscriptions.add(Subscription(id="s", sites=("b.example",)))
-    warehouse.stores.catalog.put("standing:s", b"\x91\xa1a")
+    warehouse.stores.catalog.values.put("standing:s", b"\x91\xa1a")
     assert last_answer(warehouse.stores.catalog, "s") == ["a"]
     warehouse.subscriptions.remove("s")
     assert read_subscriptions(warehouse.stores.catalog) == []

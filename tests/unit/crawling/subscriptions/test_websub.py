@@ -395,7 +395,7 @@ def test_a_hub_is_asked_at_a_polite_pace(subscriber: Subscriber) -> None:
     assert [len(subscriber.hubs.due(NOW + second)) for second in (0.0, 0.5, 1.0, 2.0, 3.0)] == [1, 0, 1, 1, 0]
     blocked = Subscriber()
     blocked.frontier.request(found(HUB), NOW)
-    blocked.frontier.block("hub.example", NOW + 100.0, "Retry-After")
+    blocked.frontier.hosts.block("hub.example", NOW + 100.0, "Retry-After")
     blocked.hubs.update_offer(row(), OFFER, NOW)
     assert blocked.hubs.due(NOW + 99.0) == []
     assert len(blocked.hubs.due(NOW + 101.0)) == 1

@@ -37,7 +37,7 @@ class Everywhere:
 def polite(
     frontier: Frontier, keep: Callable[[FetchedPage], None] = lambda _page: None, settings: Settings = SETTINGS
 ) -> Iterator[PoliteAccess]:
-    access = PoliteAccess(settings, frontier, Everywhere(), keep)
+    access = PoliteAccess(settings, frontier.hosts, Everywhere(), keep)
     yield access
     access.close()
 
@@ -50,7 +50,7 @@ def test_an_unavailable_robots_file_blocks_the_host() -> None:
     with Server(answer) as server, polite(frontier) as access:
         assert access.ask([SiteRequest(server.url("/a", "x.test"))]) == [None]
         assert access.refused == {"robots": 1}
-        row = frontier.host(f"x.test:{server.port}")
+        row = frontier.hosts.get(f"x.test:{server.port}")
         assert row is not None and row.blocked_until > time.time() + 60.0
         assert row.block_reason.startswith("robots.txt unavailable")
         known = RobotsRow.decode(row.robots)
@@ -108,7 +108,7 @@ def test_a_form_is_posted_and_a_host_that_fails_is_left_alone() -> None:
         assert response is not None and response.body == b"q=red+loom"
         busy = access.ask([SiteRequest(server.url("/a", "x.test"))])[0]
         assert busy is not None and busy.status == 429
-        row = frontier.host(f"x.test:{server.port}")
+        row = frontier.hosts.get(f"x.test:{server.port}")
         assert row is not None and row.blocked_until > time.time() + 500.0
         assert access.ask([SiteRequest(server.url("/b", "x.test"))]) == [None]
         assert access.refused == {"pace": 1}

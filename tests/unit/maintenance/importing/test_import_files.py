@@ -51,4 +51,4 @@ def test_extract_reads_stored_pages_again(tmp_path: Path) -> None:
         assert queued(warehouse) == 1
         assert list(warehouse.extract(everything=True)) == []
         assert queued(warehouse) == 2
-        assert warehouse.stores.catalog.owing() == {}
+        assert warehouse.stores.catalog.backlog.counts() == {}

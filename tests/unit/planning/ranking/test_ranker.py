@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 import tracemalloc
 from array import array
@@ -21,8 +20,9 @@ from quadloom.planning.ranking.link_blocks import LinkBlocks, LinkRows
 from quadloom.planning.ranking.page_ranks import MOVED, Fingerprints, PageRanks, RankMasks, SortedPages, page_rank_of
 from quadloom.planning.ranking.ranker import PageRanker
 from quadloom.planning.ranking.ranking_job import RankingOrder, RankingResult
-from quadloom.planning.ranking.ranking_process import RankingInThread, RankingProcess
+from quadloom.planning.ranking.ranking_process import RankingInThread, RankingProcess, start_ranking
 from quadloom.planning.ranking.usefulness import rank
+from quadloom.process.channel import ChildProcess
 from quadloom.settings import FreshnessSettings
 
 NOW = 1_000_000.0
@@ -204,17 +204,11 @@ def test_a_ranking_in_a_child_process_is_the_same(tmp_path: Path) -> None:
     child.close()
 
 
-class Killed(RankingProcess):
+def start_and_kill() -> ChildProcess:
     """A child that dies before it answers."""
-
-    def run(self, order: RankingOrder) -> RankingResult:
-        threading.Thread(target=self._kill, daemon=True).start()
-        return super().run(order)
-
-    def _kill(self) -> None:
-        while self._child is None:
-            time.sleep(0.001)
-        self._child.process.kill()
+    child = start_ranking()
+    child.process.kill()
+    return child
 
 
 def test_a_ranking_that_is_killed_costs_only_that_ranking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,7 +221,7 @@ def test_a_ranking_that_is_killed_costs_only_that_ranking(tmp_path: Path, monkey
     star(ranking)
     ranking.recompute(NOW)
     before = weigh(ranking, KEYS[:30])
-    ranking._runner = Killed()
+    ranking._runner = RankingProcess(start_and_kill)
     ranking.append(KEYS[7], packed(0, 8))
     ranking.start(errors.append)
     ranking.prefer(2.0)

@@ -167,9 +167,9 @@ def test_a_spent_budget_does_not_end_refreshes(frontier: Frontier) -> None:
     """The budget is for pages: a host that has spent it gets no new pages, but refreshes go on."""
     urls = [discovery(3 * number, 3) for number in range(8)]  # all on one host
     frontier.add(urls[:4], START)
-    row = frontier.host("host0.example")
+    row = frontier.hosts.get("host0.example")
     assert row is not None
-    frontier.put_host(replace(row, budget=4.0))
+    frontier.hosts.put(replace(row, budget=4.0))
     for turn in range(3):
         now, read = START + 100.0 * turn, set()
         while visits := frontier.lease(100, now):
@@ -178,7 +178,7 @@ def test_a_spent_budget_does_not_end_refreshes(frontier: Frontier) -> None:
             frontier.settle([replace(settled(visit, now, now + 50.0), pace=pace) for visit in visits], now)
         assert read == {found.href for found in urls[:4]}, f"turn {turn}"
         frontier.add(urls[4:], now)
-    spent = frontier.host("host0.example")
+    spent = frontier.hosts.get("host0.example")
     assert spent is not None and spent.spent == 4.0
     assert frontier.stats(START).parked == 4
 

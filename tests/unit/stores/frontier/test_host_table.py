@@ -14,18 +14,41 @@ from quadloom.model.link import Discovery
 from quadloom.model.outcome import HostPace, Outcome, Settlement
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
+from quadloom.stores.frontier.frontier import TableFrontier
 from quadloom.stores.frontier.host_table import QueuedUrl
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.frontier.recent_urls import RecentFingerprints
 from quadloom.stores.protocols.frontier import FIRST_PLACE, Place, ScheduledPage
+from quadloom.stores.sql.queue import SqlFrontierValues
 from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.frontier import SqliteFrontier
+from quadloom.stores.sqlite.frontier_tables import SqliteHosts, SqliteQueue, SqliteUrls
 from quadloom.stores.sqlite.schema import SCHEMA
 
 
 def found(href: str, depth: int = 1, priority: int = 3) -> Discovery:
     url = Url.parse(href)
     return Discovery(url.href, url.key, url.host, url.fingerprint, depth, priority=priority)
+
+
+class CountingQueue(SqliteQueue):
+    """Notes how many URLs each look into a host's queue has read."""
+
+    def __init__(self, database: SqliteDatabase) -> None:
+        super().__init__(database, SqlFrontierValues(database), "breadth-first")
+        self.reads: list[int] = []
+
+    def front(self, host_id: int, limit: int, priorities: Sequence[int] = ()) -> list[QueuedUrl]:
+        urls = super().front(host_id, limit, priorities)
+        self.reads.append(len(urls))
+        return urls
+
+
+def opened(folder: Path, policy: FrontierPolicy) -> tuple[TableFrontier, CountingQueue]:
+    database = SqliteDatabase.open(folder / "quadloom.db", SCHEMA)
+    queue = CountingQueue(database)
+    urls = SqliteUrls(database, SqlFrontierValues(database))
+    return TableFrontier(database, SqliteHosts(database), urls, queue, policy, now=0.0), queue
 
 
 def settled(visit: Visit, address: str = "") -> Settlement:
@@ -50,7 +73,7 @@ def test_a_small_table_serves_many_hosts(tmp_path: Path, delay: float) -> None:
         frontier.settle(
             [settled(visit, f"10.0.0.{int(visit.host[1:].partition('.')[0]) % 5}") for visit in visits], now
         )
-        assert len(frontier._leasing.hosts.loaded) <= 8
+        assert len(frontier.loaded.table.loaded) <= 8
         steps += 1
         assert steps < 3000
     assert {host: len(times) for host, times in asked.items()} == dict.fromkeys(hosts, 3)
@@ -123,8 +146,8 @@ def test_recent_fingerprints_forget_the_oldest_only() -> None:
 def test_new_places_change_the_order_and_leave_the_rest_in_memory(tmp_path: Path, share: float) -> None:
     """The next URLs of a host are in memory. After new scores and shorter ways they are in the order of the table."""
     chosen = random.Random(7)
-    database = SqliteDatabase.open(tmp_path / "quadloom.db", SCHEMA)
-    frontier = SqliteFrontier(database, FrontierPolicy(delay=0.0, ip_delay=0.0, guided_share=share), now=0.0)
+    frontier, queue = opened(tmp_path, FrontierPolicy(delay=0.0, ip_delay=0.0))
+    frontier.guide(share)
     scores: dict[int, float] = {}
 
     def scored(unread: Sequence[tuple[int, float]]) -> list[float | None]:
@@ -143,64 +166,41 @@ def test_new_places_change_the_order_and_leave_the_rest_in_memory(tmp_path: Path
         frontier.add(
             [found(f"http://a.example/{page}", chosen.randint(0, 2), chosen.choice((2, 3, 3))) for page in nearer], 0.0
         )
-        (host,) = frontier._leasing.hosts.loaded.values()
-        stored = frontier._leasing._queue.front(host.id, len(host.buffer))
+        (host,) = frontier.loaded.table.loaded.values()
+        stored = queue.front(host.id, len(host.buffer))
         assert [url[:8] for url in host.buffer] == [url[:8] for url in stored]
         if host.important:
-            best = frontier._leasing._queue.most_important(host.id, host.important[0][0], len(host.important))
+            best = queue.most_important(host.id, host.important[0][0], len(host.important))
             assert [url[3] for url in host.important] == [url[3] for url in best]
 
 
-def test_new_places_read_few_urls_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_places_read_few_urls_again(tmp_path: Path) -> None:
     """Each URL that is read again is a block of the table: 64 of them for every new score were a sixth of the CPU time
     of a crawl's thread."""
-    database = SqliteDatabase.open(tmp_path / "quadloom.db", SCHEMA)
-    frontier = SqliteFrontier(database, FrontierPolicy(delay=0.0, ip_delay=0.0), now=0.0)
+    frontier, queue = opened(tmp_path, FrontierPolicy(delay=0.0, ip_delay=0.0))
     frontier.add([found(f"http://a.example/{page}") for page in range(300)], 0.0)
-    reads: list[int] = []
     held: set[int] = set()
-    queue = frontier._leasing._queue
-    front = queue.front
-
-    def counted(host_id: int, limit: int, priorities: Sequence[int] = ()) -> list[QueuedUrl]:
-        urls = front(host_id, limit, priorities)
-        reads.append(len(urls))
-        return urls
-
-    monkeypatch.setattr(queue, "front", counted)
     for step in range(60):
         (visit,) = frontier.lease(1, 0.0)
-        (host,) = frontier._leasing.hosts.loaded.values()
+        (host,) = frontier.loaded.table.loaded.values()
         held.update(url[3] for url in host.buffer[step % 30 : step % 30 + 1])
         frontier.rescore(FIRST_PLACE, 300, lambda unread: [0.1 if key in held else None for key, _ in unread])
         frontier.settle([settled(visit)], 0.0)
         frontier.add([found(url[4], depth=0) for url in host.buffer[-2:-1]], 0.0)  # a shorter way to one of them
-    assert len(reads) <= 3, "the first 64 of the queue, and the next when they were handed out"
+    assert len(queue.reads) <= 3, "the first 64 of the queue, and the next when they were handed out"
 
 
-def test_a_new_time_for_a_known_page_leaves_the_next_urls_in_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_time_for_a_known_page_leaves_the_next_urls_in_memory(tmp_path: Path) -> None:
     """After a ranking thousands of pages get other times for their next visit. None of them is in its host's queue."""
-    database = SqliteDatabase.open(tmp_path / "quadloom.db", SCHEMA)
-    frontier = SqliteFrontier(database, FrontierPolicy(delay=0.0, ip_delay=0.0), now=0.0)
+    frontier, queue = opened(tmp_path, FrontierPolicy(delay=0.0, ip_delay=0.0))
     frontier.add([found(f"http://a.example/{page}") for page in range(300)], 0.0)
-    reads: list[int] = []
-    queue = frontier._leasing._queue
-    front = queue.front
-
-    def counted(host_id: int, limit: int, priorities: Sequence[int] = ()) -> list[QueuedUrl]:
-        reads.append(host_id)
-        return front(host_id, limit, priorities)
-
-    monkeypatch.setattr(queue, "front", counted)
     read: list[ScheduledPage] = []
     for step in range(60):
         (visit,) = frontier.lease(1, 0.0)
         frontier.settle([settled(visit)], 0.0)
         read.append(ScheduledPage(visit.fingerprint, visit.host, 1000.0 + step))
         frontier.reschedule(read, 0.0)
-    assert len(reads) <= 2, "the first 64 of the queue, once"
+    assert len(queue.reads) <= 2, "the first 64 of the queue, once"
     assert frontier.next_due(0.0) == 0.0
     assert [page.due for page in frontier.soonest(2)] == []  # their host has unread URLs
 
@@ -213,8 +213,8 @@ def test_the_most_important_urls_of_a_long_queue_cost_what_those_of_a_short_one_
         frontier = SqliteFrontier(database, FrontierPolicy(delay=0.0, ip_delay=0.0, guided_share=0.5), now=0.0)
         frontier.guide(0.5)
         frontier.add([found(f"http://a.example/{page}", depth=page % 5) for page in range(urls)], 0.0)
-        queue, taken = frontier._leasing._queue, [0]
-        (host_id,) = frontier._host_ids({"a.example"}).values()
+        queue, taken = SqliteQueue(database, SqlFrontierValues(database), "breadth-first"), [0]
+        (host_id,) = SqliteHosts(database).host_ids(["a.example"], create=False).values()
         database._connection.set_progress_handler(lambda: taken.__setitem__(0, taken[0] + 1), 10)
         assert len(queue.most_important(host_id, 3, 8)) == 8
         database._connection.set_progress_handler(None, 0)

@@ -109,16 +109,16 @@ def test_a_transaction_that_lost_its_connection_is_undone_and_may_be_tried_again
     undone: list[str] = []
     database.on_rollback(lambda: undone.append("undone"))
     with pytest.raises(StoreUnavailable), catalog.transaction():
-        catalog.put("name", b"value")
+        catalog.values.put("name", b"value")
         own = database.execute("SELECT pg_backend_pid()")[0][0]
         other.execute("SELECT pg_terminate_backend(%s)", (own,))
         time.sleep(0.1)
-        catalog.put("other", b"value")
-        catalog.get("other")
+        catalog.values.put("other", b"value")
+        catalog.values.get("other")
     assert undone == ["undone"]
-    assert catalog.names("") == []
-    catalog.put("name", b"value")
-    assert catalog.get("name") == b"value"
+    assert catalog.values.names("") == []
+    catalog.values.put("name", b"value")
+    assert catalog.values.get("name") == b"value"
     database.close()
     other.close()
 
@@ -174,7 +174,7 @@ def test_a_reader_cannot_write() -> None:
     PostgresDatabase.open(url).close()
     reader = PostgresDatabase.read_only(url)
     with pytest.raises(StoreError):
-        PostgresCatalog(reader).put("name", b"value")
+        PostgresCatalog(reader).values.put("name", b"value")
     reader.close()
 
 

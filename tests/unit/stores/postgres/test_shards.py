@@ -132,19 +132,19 @@ def test_turns_are_reserved_only_on_hosts_that_this_worker_may_ask(url: str) -> 
     worker = Worker(url, "one", shards=100)
     own, foreign = hosts_of(worker, 1)[0], hosts_of(worker, 1, inside=False)[0]
     with pytest.raises(ShardsLost):
-        worker.frontier.reserve(foreign, 0.0)
+        worker.frontier.hosts.reserve(foreign, 0.0)
     assert worker.database.execute("SELECT count(*) FROM host") == [(0,)]
-    assert worker.frontier.reserve(own, 0.0) == 0.0
+    assert worker.frontier.hosts.reserve(own, 0.0) == 0.0
     worker.shards.drain([shard_of(own)])
     assert shard_of(own) not in worker.shards.give_back(), "the request has not ended"
-    worker.frontier.free(own, 6.0, 1.0)
-    assert worker.frontier.reserve(own, 10.0) is None, "about to be given back"
+    worker.frontier.hosts.free(own, 6.0, 1.0)
+    assert worker.frontier.hosts.reserve(own, 10.0) is None, "about to be given back"
     assert worker.shards.give_back() == [shard_of(own)]
-    worker.frontier.free(own, 9.0, 2.0)  # a late answer: nothing to do, and no host comes back into memory
+    worker.frontier.hosts.free(own, 9.0, 2.0)  # a late answer: nothing to do, and no host comes back into memory
     heir = Worker(url, "two", shards=SHARDS, now=2.0)
-    assert heir.frontier.reserve(own, 3.0) == 6.0, "the clock went with the shard"
+    assert heir.frontier.hosts.reserve(own, 3.0) == 6.0, "the clock went with the shard"
     heir.leases.begin_until = time.time() - 1.0
-    assert heir.frontier.reserve(foreign, 3.0) is None, "the lease may have run out"
+    assert heir.frontier.hosts.reserve(foreign, 3.0) is None, "the lease may have run out"
 
 
 @pytest.mark.parametrize(("first", "second"), [(-3600.0, 0.0), (0.0, 3600.0), (-1800.0, 1800.0)])
@@ -153,12 +153,12 @@ def test_no_host_is_asked_early_if_the_clocks_of_two_machines_differ(url: str, f
     of another machine, an hour ago."""
     one = Worker(url, "one", shards=SHARDS, ahead=first)
     host = hosts_of(one, 1)[0]
-    assert one.frontier.reserve(host, 0.0) == 0.0
-    one.frontier.free(host, 5.0, 0.1)
+    assert one.frontier.hosts.reserve(host, 0.0) == 0.0
+    one.frontier.hosts.free(host, 5.0, 0.1)
     one.shards.drain(range(SHARDS))
     assert one.shards.give_back() == list(range(SHARDS))
     two = Worker(url, "two", shards=SHARDS, now=3600.2, ahead=second)
-    assert two.frontier.reserve(host, 3600.3) == 3605.2, "the full delay after the takeover"
+    assert two.frontier.hosts.reserve(host, 3600.3) == 3605.2, "the full delay after the takeover"
     assert [round(worker.shards.clock_error, -1) for worker in (one, two)] == [first, second]
 
 
@@ -186,12 +186,12 @@ def test_own_hosts_are_those_of_shards_that_stay(url: str) -> None:
     names = hosts_of(worker, 6)
     worker.frontier.add([found(name) for name in names], 0.0)
     other = Worker(url, "two", shards=0)
-    assert [row.host for row in worker.frontier.hosts(own=True)] == sorted(names)
+    assert [row.host for row in worker.frontier.hosts.rows(own=True)] == sorted(names)
     worker.shards.drain([shard_of(names[0])])
     staying = sorted(name for name in names if shard_of(name) != shard_of(names[0]))
-    assert [row.host for row in worker.frontier.hosts(own=True)] == staying
-    assert [row.host for row in other.frontier.hosts()] == sorted(names)
-    assert other.frontier.hosts(own=True) == []
+    assert [row.host for row in worker.frontier.hosts.rows(own=True)] == staying
+    assert [row.host for row in other.frontier.hosts.rows()] == sorted(names)
+    assert other.frontier.hosts.rows(own=True) == []
 
 
 def test_the_heartbeat_of_a_zombie_tells_it_what_it_lost(url: str) -> None:

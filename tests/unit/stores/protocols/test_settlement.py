@@ -13,7 +13,6 @@ from quadloom.model.page import Failure
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
 from quadloom.settings import Settings
-from quadloom.stores import transactions
 from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.settlement import FinishedVisit, SettleBatch
 from quadloom.warehouse import Warehouse
@@ -72,8 +71,7 @@ def test_what_a_hook_wrote_is_undone_with_the_transaction(tmp_path: Path) -> Non
         ingest.close()
 
 
-def test_a_second_try_writes_again_what_was_prepared_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transactions, "_PAUSES", (0.0, 0.0))
+def test_a_second_try_writes_again_what_was_prepared_once(tmp_path: Path) -> None:
     with Warehouse.open(tmp_path) as warehouse:
         hook = Recorder(warehouse, StoreUnavailable("away"))
         ingest = Ingest(warehouse.stores, Settings(), hooks=[hook])

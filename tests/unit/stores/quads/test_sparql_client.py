@@ -16,8 +16,9 @@ from quadloom.errors import QuerySyntaxError, SettingsError, StoreError
 from quadloom.model.quads import Quads
 from quadloom.settings import GuardSettings, Settings, StoreSettings
 from quadloom.stores.backends import open_quads, query_source
+from quadloom.stores.protocols.queries import SparqlServer
 from quadloom.stores.quads.sparql import SparqlQuads
-from quadloom.stores.quads.sparql_client import ROWS, SparqlClient, SparqlServer, servers_of
+from quadloom.stores.quads.sparql_client import ROWS, SparqlClient, servers_of
 from servers import sparql_server
 
 YES = b'{"head":{},"boolean":true}'
@@ -249,4 +250,4 @@ def test_addresses_that_are_refused(url: str, words: str, tmp_path: Path) -> Non
 
 def test_a_trusted_network_may_be_plain(tmp_path: Path) -> None:
     source = query_source(tmp_path, settings("sparql+http://10.0.0.7:7878/", allow=("10.0.0.0/8",)))
-    assert isinstance(source, SparqlServer)
+    assert [server.query for server in source.servers] == ["http://10.0.0.7:7878/query"]

@@ -9,17 +9,16 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import pytest
 
 from quadloom.errors import DiskFull, StoreError, WarehouseLocked
 from quadloom.stores.frontier.policy import FrontierPolicy
+from quadloom.stores.lock import WarehouseLock, is_working
 from quadloom.stores.sqlite.catalog import SqliteCatalog
 from quadloom.stores.sqlite.database import SqliteDatabase, translate
 from quadloom.stores.sqlite.frontier import SqliteFrontier
-from quadloom.stores.sqlite.lock import WarehouseLock, is_working
 from quadloom.stores.sqlite.schema import SCHEMA
 
 
@@ -37,7 +36,7 @@ def test_another_process_holds_the_lock_until_it_is_killed(tmp_path: Path) -> No
     script = """
         import sys, time
         from pathlib import Path
-        from quadloom.stores.sqlite.lock import WarehouseLock, is_working
+        from quadloom.stores.lock import WarehouseLock, is_working
         lock = WarehouseLock(Path(sys.argv[1]))
         print("locked", flush=True)
         time.sleep(60)
@@ -55,12 +54,12 @@ def test_another_process_holds_the_lock_until_it_is_killed(tmp_path: Path) -> No
     WarehouseLock(tmp_path).release()
 
 
-def test_a_lock_that_is_held_for_a_moment_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_that_is_held_for_a_moment_is_waited_for(tmp_path: Path) -> None:
     """`seeds add` and `scope` have it that long. The other process releases it while this one waits."""
     script = """
         import sys
         from pathlib import Path
-        from quadloom.stores.sqlite.lock import WarehouseLock
+        from quadloom.stores.lock import WarehouseLock
         lock = WarehouseLock(Path(sys.argv[1]))
         print("locked", flush=True)
         sys.stdin.readline()
@@ -82,8 +81,7 @@ def test_a_lock_that_is_held_for_a_moment_is_waited_for(tmp_path: Path, monkeypa
                 stdin.flush()
                 assert stdout.readline() == "released\n"
 
-        monkeypatch.setattr(time, "sleep", wait)
-        WarehouseLock(tmp_path).release()
+        WarehouseLock(tmp_path, sleep=wait).release()
         assert len(waits) == 1
         stdin.write("\n")
 
@@ -119,12 +117,12 @@ def test_readers_see_commits_beside_the_owner(tmp_path: Path) -> None:
     beside = SqliteCatalog(reader)
     frontier = SqliteFrontier(reader, FrontierPolicy(), now=0.0)
     with owner.transaction():
-        catalog.put("name", b"1")
-        assert beside.get("name") is None
-    assert beside.get("name") == b"1"
+        catalog.values.put("name", b"1")
+        assert beside.values.get("name") is None
+    assert beside.values.get("name") == b"1"
     assert frontier.stats(0.0).total == 0
     with pytest.raises(StoreError):
-        beside.put("name", b"2")
+        beside.values.put("name", b"2")
     reader.close()
     owner.close()
 
@@ -133,13 +131,13 @@ def test_swallowed_inner_failures_still_undo_the_outer_transaction(tmp_path: Pat
     database = SqliteDatabase.open(tmp_path / "quadloom.db", SCHEMA)
     catalog = SqliteCatalog(database)
     with database.transaction():
-        catalog.put("name", b"1")
+        catalog.values.put("name", b"1")
         try:
             with database.transaction():
                 raise ValueError("inner")
         except ValueError:
             pass
-    assert catalog.get("name") is None
+    assert catalog.values.get("name") is None
     database.close()
 
 
@@ -169,7 +167,7 @@ def test_a_full_disk_undoes_the_transaction_and_nothing_else(tmp_path: Path) -> 
             for number in range(10_000):
                 with database.transaction():
                     for part in range(5):
-                        catalog.put(f"{number:05d}/{part}", bytes(5_000))
+                        catalog.values.put(f"{number:05d}/{part}", bytes(5_000))
                 print(number, flush=True)
         except StoreError as error:
             print(type(error).__name__)
@@ -187,7 +185,7 @@ def test_a_full_disk_undoes_the_transaction_and_nothing_else(tmp_path: Path) -> 
     assert len(acknowledged) > 10
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
     database = SqliteDatabase.open(path, SCHEMA)
-    names = SqliteCatalog(database).names("")
+    names = SqliteCatalog(database).values.names("")
     assert names == [f"{int(number):05d}/{part}" for number in acknowledged for part in range(5)]
     assert database.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
     database.close()
@@ -224,7 +222,7 @@ def test_two_processes_share_a_warehouse_but_no_part_of_it(tmp_path: Path) -> No
     script = """
         import sys, time
         from pathlib import Path
-        from quadloom.stores.sqlite.lock import WarehouseLock
+        from quadloom.stores.lock import WarehouseLock
         lock = WarehouseLock(Path(sys.argv[1]), ["frontier"])
         print("locked", flush=True)
         time.sleep(60)

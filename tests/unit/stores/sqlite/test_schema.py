@@ -37,7 +37,7 @@ def version(path: Path) -> int:
 
 def old_file(path: Path) -> None:
     database = SqliteDatabase.open(path)
-    SqliteCatalog(database).put("name", b"12345")
+    SqliteCatalog(database).values.put("name", b"12345")
     database.close()
 
 
@@ -46,7 +46,7 @@ def migrated(path: Path) -> tuple[int, str, int]:
     size = database.execute("SELECT size FROM value WHERE name='name'").fetchone()[0]
     notes = database.execute("SELECT group_concat(text) FROM note").fetchone()[0]
     found = (size, notes, database.schema_version())
-    assert SqliteCatalog(database).get("name") == b"12345"
+    assert SqliteCatalog(database).values.get("name") == b"12345"
     database.close()
     return found
 
@@ -143,7 +143,7 @@ def test_a_database_of_today_opens(tmp_path: Path) -> None:
     pages = catalog.scan()
     assert [page.outcome for page in pages] == ["new"] * len(pages)
     assert len(pages) == 3
-    assert all(catalog.history(page.fingerprint) for page in pages)
+    assert all(catalog.visits.of(page.fingerprint) for page in pages)
     assert catalog.unindexed(10) == []
     database.close()
     columns = sqlite3.connect(tmp_path / "q.db"), sqlite3.connect(tmp_path / "new.db")

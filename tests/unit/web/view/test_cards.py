@@ -8,9 +8,9 @@ import pytest
 
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.protocols.text import Hit
-from quadloom.stores.quads.memory import MemoryQuads
 from quadloom.warehouse import Warehouse
 from quadloom.web.view.cards import Card, CardFact, Cards, card_of
+from quadloom_lab.memory.quads import MemoryQuads
 from unit.web.web_fixture import BOOK, EVIL
 
 

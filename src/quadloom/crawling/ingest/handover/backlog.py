@@ -14,8 +14,8 @@ from collections.abc import Sequence
 
 from quadloom.model.outcome import PageRow
 from quadloom.model.phase import ALL_PHASES, OWED_BY_PHASE, Owed, PhaseName
+from quadloom.process.retry import retry_when_unavailable
 from quadloom.stores.opened import Stores
-from quadloom.stores.transactions import retry_when_unavailable
 
 LOOK_SECONDS = 0.25  # between two looks for work, when there was none
 _OWNERS_SECONDS = 2.0  # between two looks for owners of leases that are gone
@@ -63,12 +63,12 @@ class Backlog:
 
     def _take(self, phase: Owed, limit: int, now: float) -> list[PageRow]:
         if self._returned:
-            self._catalog.end_leases(self._owner, self._returned)
+            self._catalog.backlog.release(self._owner, self._returned)
             self._returned.clear()
         if now >= self._owners_at:
             self._end_orphans()
             self._owners_at = now + _OWNERS_SECONDS
-        rows = self._catalog.lease_pages(phase, limit, self._owner)
+        rows = self._catalog.backlog.lease(phase, limit, self._owner)
         self._leased.update((row.fingerprint, row.owed) for row in rows)
         if rows:
             self._look_at[phase] = 0.0
@@ -77,11 +77,11 @@ class Backlog:
         return rows
 
     def _end_orphans(self) -> None:
-        for owner in self._catalog.lease_owners():
+        for owner in self._catalog.backlog.owners():
             if owner != self._owner and not self._stores.state.is_working(owner):
-                self._catalog.end_leases(owner)
+                self._catalog.backlog.release(owner)
             elif owner == self._owner and not self._leased:
-                self._catalog.end_leases(owner)  # of an earlier process with the same number
+                self._catalog.backlog.release(owner)  # of an earlier process with the same number
 
     def give_back(self, fingerprints: Sequence[int]) -> None:
         """These were not worked on after all. Others may have them after the next look."""
@@ -92,7 +92,7 @@ class Backlog:
         """Part of a transaction; call `forget` once it is durable."""
         own = [key for key in fingerprints if key in self._leased]
         if own:
-            self._catalog.end_leases(self._owner, own)
+            self._catalog.backlog.release(self._owner, own)
 
     def owes_no_links(self, fingerprint: int) -> bool:
         """Whether a leased page need not be kept for the phase extract."""
@@ -102,10 +102,10 @@ class Backlog:
     def close(self) -> bool:
         """Give back what is leased. True if nothing is owed any more, and nobody else can owe anything."""
         if self._leased or self._returned:
-            self._catalog.end_leases(self._owner)
+            self._catalog.backlog.release(self._owner)
             self._leased.clear()
             self._returned.clear()
-        return self._alone and self._was_open and not self._catalog.owing()
+        return self._alone and self._was_open and not self._catalog.backlog.counts()
 
     def forget(self, fingerprints: Sequence[int]) -> None:
         """The leases of these pages have ended."""

@@ -162,7 +162,7 @@ class Handover:
 
     def write(self, now: float) -> None:
         if self._extracted:
-            self._catalog.pay(Owed.EXTRACT, self._extracted)
+            self._catalog.backlog.remove(Owed.EXTRACT, self._extracted)
         self.backlog.end_leases([*(page.fingerprint for page in self._extracted), *self._marked])
 
     def committed(self) -> None:

@@ -13,12 +13,12 @@ from quadloom.crawling.workers.messages import unpacked
 from quadloom.model.outcome import PageRow, Settlement
 from quadloom.model.page import Failure
 from quadloom.process.failpoints import Failpoints
+from quadloom.process.retry import retry_when_unavailable
 from quadloom.settings import Settings
 from quadloom.stores.frontier.policy import discovery_of
 from quadloom.stores.opened import Stores
 from quadloom.stores.protocols.frontier import ScheduledPage
 from quadloom.stores.protocols.settlement import FinishedVisit, SettleBatch, SettleHook
-from quadloom.stores.transactions import retry_when_unavailable
 
 
 class LaterWriter:

@@ -40,7 +40,7 @@ def _counted(request: WebRequest, site: str) -> SchemaPicture:
     if not site:
         known = dict(+Statistics.saved(stores.catalog).classes)
         return schema_of(stores.quads, stores.catalog.scan(limit=PAGES + 1), known)
-    hosts = [row.host for row in stores.frontier.hosts(limit=_HOSTS) if site in (row.site, row.host)]
+    hosts = [row.host for row in stores.frontier.hosts.rows(limit=_HOSTS) if site in (row.site, row.host)]
     if not hosts:
         raise HttpError(404, f"the site {site[:100]} is not known", hint="/sites lists all known hosts")
     each = max(20, PAGES // len(hosts) + 1)

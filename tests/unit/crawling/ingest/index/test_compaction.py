@@ -15,9 +15,9 @@ from quadloom.errors import StoreError
 from quadloom.model.quads import Quads
 from quadloom.process.failpoints import Failpoints
 from quadloom.settings import IndexSettings
-from quadloom.stores.quads.memory import MemoryQuads
 from quadloom.stores.quads.oxigraph import OxigraphQuads
 from quadloom.stores.statistics import Statistics
+from quadloom_lab.memory.quads import MemoryQuads
 from quadloom_lab.memory.text import MemoryText
 
 

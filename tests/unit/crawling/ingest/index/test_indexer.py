@@ -13,8 +13,8 @@ from quadloom.model.quads import Quads
 from quadloom.process.failpoints import Failpoints
 from quadloom.settings import IndexSettings
 from quadloom.stores.protocols.quads import Difference
-from quadloom.stores.quads.memory import MemoryQuads
 from quadloom.stores.statistics import Statistics
+from quadloom_lab.memory.quads import MemoryQuads
 from quadloom_lab.memory.text import MemoryText
 
 

@@ -142,7 +142,9 @@ def access(folder: Path, port: int, delay: float = 0.01, **topic: list[str] | bo
     with Warehouse.open(folder / "warehouse", settings=settings) as warehouse:
         scope = TopicScope(settings, [SeedSite(f"http://docs.test:{port}/")])
         services = frozenset({f"searx.test:{port}"}) if topic.get("site_queries") else frozenset()
-        polite = PoliteAccess(settings, warehouse.stores.frontier, scope, lambda _brought: None, services=services)
+        polite = PoliteAccess(
+            settings, warehouse.stores.frontier.hosts, scope, lambda _brought: None, services=services
+        )
         yield Rewired(polite, port)
         polite.close()
 

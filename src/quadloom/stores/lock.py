@@ -11,10 +11,12 @@ import errno
 import fcntl
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import repeat
 from pathlib import Path
 
 from quadloom.errors import StoreError, WarehouseLocked
+from quadloom.process.retry import retry, within
 
 # Files of held locks. Record locks do not exclude a second open within one process, so this does.
 _held: dict[str, int] = {}
@@ -24,7 +26,7 @@ _SHARED_BYTE = 1 << 20
 _PART_BYTES = {"frontier": (1 << 20) + 1, "indexes": (1 << 20) + 2}
 _FIRST_PROCESS = 1 << 24
 _PID_SLOTS = {"warehouse": 0, "process": 0, "frontier": 16, "indexes": 32}
-_BUSY = (errno.EAGAIN, errno.EACCES)
+_BUSY = (BlockingIOError, PermissionError)  # EAGAIN and EACCES: which of them depends on the system
 _PATIENCE, _PAUSE = 1.0, 0.02  # seconds
 _PART_HINTS = {"frontier": "fetches pages", "indexes": "writes the indexes"}
 _PART_HINT = "each of these can be done by one process at a time; the other phases may run beside it, see `--phases`"
@@ -38,7 +40,10 @@ class WarehouseLock:
     the other process, after a second: commands such as `seeds add` hold it for a moment only.
     """
 
-    def __init__(self, directory: Path, parts: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, directory: Path, parts: Sequence[str] | None = None, *, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
+        self._sleep = sleep
         self._path = str(directory.resolve() / "lock")
         self._directory = directory
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644) if self._path not in _held else -1
@@ -66,20 +71,17 @@ class WarehouseLock:
             os.pwrite(self._file, text.encode(), _PID_SLOTS[place])
 
     def _lock(self, part: str, how: int, start: int, length: int = 1) -> None:
-        until = time.monotonic() + _PATIENCE
-        while True:
-            try:
-                fcntl.lockf(self._file, how | fcntl.LOCK_NB, length, start)
-            except OSError as error:
-                if error.errno not in _BUSY or time.monotonic() > until:
-                    raise self._refusal(error, part) from None
-            else:
-                return
-            time.sleep(_PAUSE)
+        def lock() -> None:
+            fcntl.lockf(self._file, how | fcntl.LOCK_NB, length, start)
+
+        try:
+            retry(lock, within(_PATIENCE, repeat(_PAUSE)), _BUSY, sleep=self._sleep)
+        except OSError as error:
+            raise self._refusal(error, part) from None
 
     def _refusal(self, error: OSError, part: str) -> StoreError:
         directory = self._directory
-        if error.errno not in _BUSY:
+        if not isinstance(error, _BUSY):
             return StoreError(f"cannot lock {directory}: {error.strerror}", hint="use a directory on a local disk")
         pid = str(os.getpid())
         if self._file >= 0:

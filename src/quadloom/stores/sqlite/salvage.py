@@ -22,8 +22,7 @@ _Row = tuple[str | bytes | int | float | None, ...]
 
 
 class DamagedDatabase:
-    """A database that may be missing or damaged anywhere; opened for reading only. Nothing here raises because of
-    damage: what cannot be read is left out."""
+    """See `quadloom.stores.protocols.state.DamagedState`."""
 
     def __init__(self, file: Path) -> None:
         self._connection: sqlite3.Connection | None = None
@@ -32,17 +31,14 @@ class DamagedDatabase:
                 self._connection = sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)
 
     def is_whole(self) -> bool:
-        """Whether SQLite finds no damage, and at least one page is known."""
         return self._first("PRAGMA quick_check(1)") == ("ok",) and self._first("SELECT 1 FROM page LIMIT 1") == (1,)
 
     def values(self) -> Iterator[tuple[str, bytes]]:
-        """Named values, as they are stored."""
         for name, data in self._rows("SELECT name, data FROM value", "name"):
             if isinstance(name, str) and isinstance(data, bytes):
                 yield name, data
 
     def page(self, number: int) -> PageRow | None:
-        """What was known of a page, by its fingerprint."""
         found = self._first("SELECT record FROM page WHERE fingerprint=?", (number,))
         if found is None or not isinstance(found[0], bytes):
             return None
@@ -51,7 +47,6 @@ class DamagedDatabase:
         return None
 
     def unread(self) -> Iterator[Discovery]:
-        """URLs that were found and never visited."""
         statement = "SELECT href, depth, kind, priority, via, anchor, score FROM url WHERE visits=0"
         for row in self._rows(statement, "host_id", "fingerprint"):
             with contextlib.suppress(msgspec.ValidationError, ValueError):

@@ -1,4 +1,4 @@
-"""The quad store as a dictionary of graphs: for a reader without quads of its own, and for tests."""
+"""The quad store as a dictionary of graphs: the reference of the contract suite and a test double."""
 
 from __future__ import annotations
 

@@ -2,22 +2,15 @@
 
 So a store's method is a transaction when it is called alone, and part of its caller's otherwise; frontier, catalog
 and outbox of one database become one commit that way. Each database implements the commit itself.
-`retry_when_unavailable` repeats one that a server undid: a restart, a deadlock, a session that it ended.
+`quadloom.process.retry` repeats one that a server undid: a restart, a deadlock, a session that it ended.
 """
 
 from __future__ import annotations
 
 import threading
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
-
-from quadloom.errors import StoreUnavailable
-
-T = TypeVar("T")
-_PAUSES = (0.1, 1.0, 2.0, 5.0, 5.0)  # seconds before each retry; waiting for a server that cannot be reached is extra
 
 
 class Transactions(ABC):
@@ -70,14 +63,3 @@ class Transactions(ABC):
     def _run_undo(self) -> None:
         for undo in self._undo:
             undo()
-
-
-def retry_when_unavailable(transaction: Callable[[], T]) -> T:
-    """Run `transaction`, and up to five times again after `StoreUnavailable`. It must be safe to repeat: either a
-    failed run wrote nothing, or writing it twice is harmless."""
-    for pause in _PAUSES:
-        try:
-            return transaction()
-        except StoreUnavailable:
-            time.sleep(pause)
-    return transaction()

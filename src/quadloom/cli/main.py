@@ -2,8 +2,8 @@
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 config, 4 empty, 5 limit, 6 unreachable, 7 locked, 8 child, 130 interrupted.
 
-The arguments are read by `quadloom.cli.plain`, or if they are not plain, by `quadloom.cli.application`. `quadloom
---help` prints the table without either, in a third of the time.
+`quadloom.cli.overview` reads the options of every command, `quadloom.cli.application` those of one. `quadloom --help`
+prints the table and imports neither parser nor settings.
 """
 
 from __future__ import annotations
@@ -12,16 +12,14 @@ import atexit
 import errno
 import gc
 import os
-import shutil
 import sys
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
-from inspect import isfunction
 
-from quadloom.cli.overview import overview
-from quadloom.errors import QuadloomError
+from quadloom.cli.overview import CommandLine, command_line, overview, terminal
+from quadloom.errors import QuadloomError, UsageError
 
 # The matrices here are small: shared among threads of NumPy's library they are no quicker, and its threads spin while
 # they wait for a core. Learning a topic took 3.3 s of CPU beside other work instead of 0.1 s.
@@ -137,7 +135,6 @@ MEASURE = "Measure"  # the group of commands that other packages add
 groups: dict[str, dict[str, tuple[str, str]]] = {**_GROUPS, MEASURE: {}}
 
 PLUG_INS = "quadloom.commands"  # entry point group; each entry is a table like those of _GROUPS
-_WITH_VALUE = ("-w", "--warehouse", "--config")  # options of every command, which may stand before its name
 
 
 def add_commands(commands: Mapping[str, tuple[str, str]]) -> None:
@@ -158,12 +155,8 @@ def add_installed_commands() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command; returns the exit code instead of leaving the process."""
-    if first_word(arguments) not in COMMANDS:
-        add_installed_commands()
-    if list(arguments) in ([], ["--help"], ["-h"]):
-        return _print_overview()
     try:
-        result = _run(arguments)
+        result = _run(command_line(arguments))
         return result if isinstance(result, int) else 0
     except QuadloomError as error:
         return _complain(error.message, error.hint or "to look for common causes: `quadloom check`", error.exit_code)
@@ -171,12 +164,9 @@ def run(arguments: Sequence[str]) -> int:
         return _complain("interrupted", "to continue, run the same command again", 130)
     except UnicodeDecodeError as error:
         return _complain(f"a file or stream is not UTF-8 text: {error.reason}", "save it as UTF-8", 2)
-    except BrokenPipeError:
-        return _reader_has_left()
-    except SystemExit as leaving:
-        if isinstance(leaving.__context__, BrokenPipeError):
-            return 0  # the same, while a help page was printed
-        raise
+    except BrokenPipeError:  # the reader (head, less) has closed the pipe
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except OSError as error:
         message = f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")
         if error.errno == errno.ENOSPC:
@@ -185,27 +175,36 @@ def run(arguments: Sequence[str]) -> int:
         return _complain(message, "to look for common causes: `quadloom check`", 1)
 
 
-def _run(arguments: Sequence[str]) -> object:
-    from quadloom.cli.plain import plain_arguments, plain_options
-    from quadloom.cli.session import Session, begin
+def _run(line: CommandLine) -> int | None:
+    word = line.words[0] if line.words else ""
+    if word not in COMMANDS:
+        add_installed_commands()
+    if line.wants_version and not line.wants_help:
+        from quadloom import __version__  # imports the records: .02 s
 
-    options, words = plain_options(arguments) or ({}, [])
-    if words and words[0] in COMMANDS:
-        module, _, name = COMMANDS[words[0]][0].partition(":")
-        command = getattr(import_module(module), name)
-        plain = plain_arguments(command, words[1:]) if isfunction(command) else None
-        if plain is not None:
-            begin(Session(**options))
-            return command(*plain[0], **plain[1])
+        sys.stdout.write(f"{__version__}\n")
+        return 0
+    if not word:
+        columns, colour = terminal()
+        sys.stdout.write(overview(SUMMARY, groups, columns, colour=colour))
+        sys.stdout.flush()
+        return 0
+    if word not in COMMANDS:
+        from quadloom.cli.usage_errors import unknown_command
+
+        raise unknown_command(word, line.words, COMMANDS)
     from quadloom.cli.application import run_command
 
-    return run_command(arguments)
+    return run_command(line)
 
 
 def main() -> None:
     """The program. The collector of cycles rests while the command is imported: it would find nothing."""
     gc.disable()
-    _import_command(sys.argv[1:])
+    with suppress(ImportError, UsageError):  # `run` reports both
+        line = command_line(sys.argv[1:])
+        if line.words and line.words[0] in COMMANDS:
+            import_module("quadloom.cli.application").application(line.words[:1])
     gc.freeze()
     gc.enable()
     _leave(run(sys.argv[1:]))
@@ -220,42 +219,6 @@ def _leave(code: int) -> None:
         with suppress(BrokenPipeError):  # the reader has left
             stream.flush()
     os._exit(code)
-
-
-def _import_command(arguments: Sequence[str]) -> None:
-    """As `run` would do it. What cannot be imported is reported there."""
-    where = COMMANDS.get(first_word(arguments))
-    if where is not None:
-        with suppress(ImportError):
-            import_module(where[0].partition(":")[0])
-
-
-def _print_overview() -> int:
-    is_terminal = sys.stdout.isatty()
-    colour = is_terminal and not os.environ.get("NO_COLOR")
-    try:
-        sys.stdout.write(overview(SUMMARY, groups, shutil.get_terminal_size().columns, colour=colour))
-        sys.stdout.flush()
-    except BrokenPipeError:
-        return _reader_has_left()
-    return 0
-
-
-def _reader_has_left() -> int:
-    """The reader (head, less) has closed the pipe."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
-
-
-def first_word(arguments: Sequence[str]) -> str:
-    """The command, unless somebody invents an option before it that takes a value."""
-    words = iter(arguments)
-    for word in words:
-        if not word.startswith("-"):
-            return word
-        if word in _WITH_VALUE:
-            next(words, "")
-    return ""
 
 
 def _complain(message: str, hint: str, code: int) -> int:

@@ -56,7 +56,7 @@ class Session:
     def loaded(self) -> LoadedSettings:
         """With what all machines share, if this is a cluster's: a worker needs only the address of the database."""
         own = load(config=self.config, overrides=self._overrides)
-        if not own.settings.stores.frontier.startswith("postgresql:"):
+        if not _is_shared(own.settings):
             return own
         from quadloom.stores.postgres.state import shared_settings  # not needed by most commands
 
@@ -68,6 +68,11 @@ class Session:
     @property
     def settings(self) -> Settings:
         return self.loaded.settings
+
+    @property
+    def is_cluster(self) -> bool:
+        """Whether several machines may share this warehouse."""
+        return _is_shared(self.settings)
 
     @cached_property
     def out(self) -> Console:
@@ -119,9 +124,10 @@ class Session:
         text = text if text.endswith("\n") else text + "\n"
         sys.stdout.write(harmless(text) if self.is_terminal else text)
 
-    def print(self, text: str) -> None:
-        """Print a line for people on stdout; on a terminal it is wrapped between words."""
-        self.out.print(harmless(text), markup=False)  # also into a pipe: `| head` ends on a terminal
+    def print(self, text: str, style: str = "") -> None:
+        """Print a line for people on stdout; on a terminal it is wrapped between words. `style` as in `table`."""
+        text = harmless(text)  # also into a pipe: `| head` ends on a terminal
+        self.out.print(text, style=style or None, markup=False)
 
     def table(
         self,
@@ -164,6 +170,10 @@ def begin(new: Session) -> None:
 def harmless(text: str) -> str:
     """The text with control characters replaced by U+FFFD, except tabs and line ends."""
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _is_shared(settings: Settings) -> bool:
+    return settings.stores.frontier.startswith("postgresql:")
 
 
 def _cell(value: object) -> str:

@@ -6,15 +6,11 @@ import re
 from collections.abc import Sequence
 
 from msgspec.structs import asdict
-from rich.padding import Padding
-from rich.text import Text
 
 from quadloom.asking.search import MARKS, search_request, why_nothing
-from quadloom.asking.search import as_sparql as sparql_of
 from quadloom.asking.search import search as find
 from quadloom.asking.sparql.prefixes import shorten
 from quadloom.asking.things.found import Thing, find_things
-from quadloom.cli.asking.status import OUTDATED
 from quadloom.cli.session import Session, harmless, session
 from quadloom.errors import NothingFound
 from quadloom.model.timestamps import day
@@ -103,11 +99,15 @@ def search(
         explain=explain,
     )
     if as_sparql:
+        from quadloom.asking.sparql.text_patterns import as_sparql as sparql_of  # with the query engine: .02 s
+
         s.write(sparql_of(request))
         return
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
         stores = warehouse.stores
         if stores.text.is_outdated:
+            from quadloom.cli.asking.status import OUTDATED  # with what steers a crawl: .01 s
+
             s.say(OUTDATED)
         if things:
             _print_things(s, find_things(stores.text, stores.quads, request), fail_empty=fail_empty)
@@ -194,6 +194,9 @@ def _hit_row(hit: Hit) -> tuple[str, str, str, str, str]:
 
 def _print_hit(s: Session, hit: Hit) -> None:
     """Print title, address and snippet, as search engines do; the address is never wrapped."""
+    from rich.padding import Padding  # .015 s, for which a pipe need not wait
+    from rich.text import Text
+
     title, types, _site, date, page = _hit_row(hit)
     s.out.print(Text(harmless(title), "bold"), Text(f"  {harmless(types)}  {date}", "dim"))
     if hit.gone:
@@ -212,9 +215,9 @@ def _print_hit(s: Session, hit: Hit) -> None:
 
 def _print_explanation(s: Session, hit: Hit) -> None:
     for part in hit.explanation:
-        s.out.print(Text(f"    {'×' if part.factor else '+'} {part.value:8.3f}  {harmless(part.what)}", "dim"))
+        s.print(f"    {'×' if part.factor else '+'} {part.value:8.3f}  {part.what}", "dim")
     if hit.explanation:
-        s.out.print(Text(f"    = {hit.score:8.3f}", "dim"))
+        s.print(f"    = {hit.score:8.3f}", "dim")
 
 
 def _plain(snippet: str) -> str:

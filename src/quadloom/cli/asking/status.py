@@ -155,7 +155,6 @@ def why(url: str) -> None:
 
 
 def _print(s: Session) -> None:
-    from quadloom.crawling.cluster.steering import is_cluster
     from quadloom.planning.refresh.state import schedule_of
 
     live = ask(s.warehouse, "status")
@@ -169,7 +168,7 @@ def _print(s: Session) -> None:
     summary["expected"] = msgspec.to_builtins(expected)
     summary["trapped"] = sum(trap.count for trap in traps)
     cluster = cluster_view(rows)
-    if is_cluster(s.settings):
+    if s.is_cluster:
         summary["cluster"] = msgspec.to_builtins(cluster)
         summary["links_on_the_way"] = on_the_way
         whole = merged_report(rows)

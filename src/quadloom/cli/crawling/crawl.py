@@ -16,6 +16,7 @@ from typing import Literal
 import msgspec
 
 from quadloom.cli.crawling.live import ProgressDisplay, finish, nothing_read
+from quadloom.cli.crawling.url_files import urls_from_file
 from quadloom.cli.session import Session, session
 from quadloom.crawling.ingest.link_queries import check_strategies
 from quadloom.crawling.run.report import CrawlReport
@@ -242,26 +243,6 @@ def follow_crawl(s: Session, running: RunningCrawl) -> tuple[CrawlReport, bool]:
         for number, handler in previous.items():
             signal.signal(number, handler)
     return report, interrupted.is_set()
-
-
-def urls_from_file(path: Path | None) -> list[str]:
-    if path is None:
-        return []
-    if str(path) == "-":
-        text = sys.stdin.read()
-    elif path.is_file():
-        text = path.read_text(encoding="utf-8")
-    else:
-        raise UsageError(
-            f"there is no file {path}", hint="give a text file with one URL per line, or - for standard input"
-        )
-    return url_lines(text)
-
-
-def url_lines(text: str) -> list[str]:
-    """One URL per line; empty lines and lines that begin with # are ignored."""
-    lines = (line.strip() for line in text.splitlines())
-    return [line for line in lines if line and not line.startswith("#")]
 
 
 def require_contact(s: Session, warehouse: Warehouse, starts: list[str]) -> None:

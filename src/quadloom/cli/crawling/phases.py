@@ -11,8 +11,9 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from quadloom.cli.crawling.crawl import check_start, follow_crawl, require_contact, urls_from_file
+from quadloom.cli.crawling.crawl import check_start, follow_crawl, require_contact
 from quadloom.cli.crawling.live import finish, nothing_read
+from quadloom.cli.crawling.url_files import urls_from_file
 from quadloom.cli.session import session
 from quadloom.crawling.run.session import RunningCrawl
 from quadloom.errors import UsageError

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 from cyclopts import App
 
-from quadloom.cli.crawling.crawl import url_lines, urls_from_file
+from quadloom.cli.crawling.url_files import url_lines, urls_from_file
 from quadloom.cli.session import session
 from quadloom.crawling.run.control import ask
 from quadloom.model.url import resolve

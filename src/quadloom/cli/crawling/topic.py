@@ -16,10 +16,11 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from quadloom.cli.crawling.crawl import check_contact, require_contact, urls_from_file
+from quadloom.cli.crawling.crawl import check_contact, require_contact
+from quadloom.cli.crawling.url_files import urls_from_file
 from quadloom.cli.progress import bar, duration, rate
 from quadloom.cli.session import Session, session
-from quadloom.crawling.cluster.steering import ClusterReader, Steering, is_cluster
+from quadloom.crawling.cluster.steering import ClusterReader, Steering
 from quadloom.crawling.cluster.view import cluster_view
 from quadloom.crawling.run.control import ask
 from quadloom.crawling.topical.access import SiteResponse
@@ -168,7 +169,7 @@ def _hand_over(s: Session, wanted: Topic, sites: list[SeedSite], pause: float) -
 
 def _is_crawled(s: Session) -> bool:
     """Whether somebody else reads pages for this warehouse, here or as a worker elsewhere."""
-    if not is_cluster(s.settings):
+    if not s.is_cluster:
         return ask(s.warehouse, "status") is not None
     try:
         with closing(ClusterReader(s.settings)) as reader:
@@ -181,7 +182,7 @@ def _is_crawled(s: Session) -> bool:
 
 def _ask(s: Session, verb: str, arguments: dict[str, Value]) -> Value | None:
     """What the crawl here answers, or one worker for all; None = there is none."""
-    if not is_cluster(s.settings):
+    if not s.is_cluster:
         return ask(s.warehouse, verb, **arguments)
     with Steering(s.settings) as steering:
         return steering.ask_one(verb, arguments)

@@ -81,7 +81,7 @@ def _checks(s: Session) -> Iterator[CheckResult]:
     yield from _disk(s)
     yield from _names()
     yield from _servers(s)
-    if s.settings.stores.frontier.startswith("postgresql:"):
+    if s.is_cluster:
         yield from _database(s)
     else:
         yield from _warehouse(s)

@@ -135,7 +135,7 @@ def share(file: Path | None = None, *, clear: bool = False) -> None:
         share nothing any more
     """
     s = session()
-    if not s.settings.stores.frontier.startswith("postgresql:"):
+    if not s.is_cluster:
         raise UsageError(
             "there is nobody to share settings with: this warehouse belongs to one machine",
             hint="set stores.frontier to the cluster's database",

@@ -8,8 +8,9 @@ import binascii
 
 import msgspec
 
-from quadloom.asking.search import as_sparql, search, search_request, why_nothing
+from quadloom.asking.search import search, search_request, why_nothing
 from quadloom.asking.sparql.prefixes import expand
+from quadloom.asking.sparql.text_patterns import as_sparql
 from quadloom.asking.suggest import Suggestion, suggest
 from quadloom.asking.things.found import Thing, find_things
 from quadloom.asking.things.paths import PLUMBING, canonical, type_name

@@ -18,7 +18,7 @@ from quadloom.warehouse import Warehouse
 
 def in_own_process(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "quadloom.cli", *arguments],
+        [sys.executable, "-m", "quadloom", *arguments],
         cwd=cwd,
         env=clean_environment(cwd),
         capture_output=True,

@@ -146,7 +146,7 @@ def _listen(host: str, port: int) -> socket.socket:
 def _start_crawl(s: Session, urls: tuple[str, ...]) -> subprocess.Popen[bytes]:
     """Start the crawl, which owns the warehouse, in a process of its own; its control socket connects both."""
     # -P: a file xml.py in the working directory must not be taken for Python's own module.
-    command = [sys.executable, "-P", "-m", "quadloom.cli", "-w", str(s.warehouse)]
+    command = [sys.executable, "-P", "-m", "quadloom", "-w", str(s.warehouse)]
     if s.config is not None:
         command += ["--config", str(s.config)]
     if s.quiet:

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from command_line import quadloom
+from quadloom import __version__
 from quadloom.cli.crawling.live import nothing_read, progress_lines
 from quadloom.cli.main import COMMANDS, SUMMARY, groups, run
 from quadloom.cli.overview import overview
@@ -96,7 +97,7 @@ def test_a_reader_that_has_had_enough_is_no_error(arguments: list[str], tmp_path
     os.close(read)
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "quadloom.cli", *arguments],
+            [sys.executable, "-m", "quadloom", *arguments],
             stdout=write, stderr=subprocess.PIPE, cwd=tmp_path, timeout=100, check=False,
         )  # fmt: skip
     finally:
@@ -133,3 +134,8 @@ def test_only_a_crawl_that_tried_and_read_nothing_has_failed(tmp_path: Path) -> 
         visited(other, Outcome.NEW)
         assert nothing_read(s, tried, catalog, [url]) == 1
         assert nothing_read(s, tried, catalog, []) == 0, "only what failed before was tried again"
+
+
+def test_the_package_can_be_run() -> None:
+    done = subprocess.run([sys.executable, "-m", "quadloom", "--version"], capture_output=True, text=True, timeout=100)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{__version__}\n", "")

@@ -94,7 +94,7 @@ def test_open_files_are_raised_or_connections_are_fewer(monkeypatch: pytest.Monk
 @contextlib.contextmanager
 def _serving(warehouse: Path, **environment: str) -> Iterator[tuple[str, int]]:
     place = ("127.0.0.1", free_port())
-    command = [sys.executable, "-m", "quadloom.cli", "-w", str(warehouse), "--quiet", "serve"]
+    command = [sys.executable, "-m", "quadloom", "-w", str(warehouse), "--quiet", "serve"]
     server = subprocess.Popen([*command, "--port", str(place[1])], env={**os.environ, **environment})
     try:
         yield place

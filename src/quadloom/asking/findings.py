@@ -10,12 +10,11 @@ from collections.abc import Collection, Iterator
 
 import msgspec
 
-from quadloom.model.finding import Finding, Severity
+from quadloom.model.finding import WEIGHT, Finding, Severity
 from quadloom.model.url import belongs_to
 from quadloom.stores.protocols.catalog import Catalog
 
 _SLICE = 1000
-_WEIGHT = {"error": 0, "warning": 1, "info": 2}
 
 
 class LocatedDefect(msgspec.Struct, frozen=True):
@@ -57,9 +56,9 @@ def defects(located: Iterator[LocatedDefect]) -> list[Defect]:
         so_far = counted.get(code) or Defect(code, severity, 0, 0, item.url, item.finding.message)
         counted[code] = msgspec.structs.replace(
             so_far,
-            severity=min(so_far.severity, severity, key=_WEIGHT.__getitem__),
+            severity=min(so_far.severity, severity, key=WEIGHT.__getitem__),
             pages=so_far.pages + (last.get(code) != item.url),
             findings=so_far.findings + 1,
         )
         last[code] = item.url
-    return sorted(counted.values(), key=lambda defect: (_WEIGHT[defect.severity], -defect.pages, defect.code))
+    return sorted(counted.values(), key=lambda defect: (WEIGHT[defect.severity], -defect.pages, defect.code))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,14 +15,14 @@ from quadloom.asking.audit.html_report import html_report
 from quadloom.asking.audit.linking_pages import with_linking_pages
 from quadloom.asking.audit.report import AuditReport, DefectGroup, PageFindings, pages_of
 from quadloom.asking.audit.report import audit as audited
+from quadloom.asking.finding_codes import refuse_unknown
 from quadloom.asking.search import moment
 from quadloom.cli.session import Session, session
 from quadloom.cli.tables import shortened
 from quadloom.crawling.inspect.child import InspectTask, InspectWorker
-from quadloom.documents.checks.codes import codes as known_codes
 from quadloom.documents.checks.page import check_audit_settings
 from quadloom.documents.syntaxes.plugins import check_syntaxes
-from quadloom.errors import NothingFound, UsageError
+from quadloom.errors import NothingFound
 from quadloom.model.finding import WEIGHT
 from quadloom.model.page import Page
 from quadloom.settings import Settings
@@ -81,12 +80,7 @@ def audit(
         report = with_linking_pages(report, stores)
     if site and not report.sites:  # a misspelt site must not pass a check
         raise NothingFound(f"no page of {', '.join(site)} was visited", hint="to see the sites: `quadloom sites`")
-    if code and not report.groups:
-        near = (
-            difflib.get_close_matches(code[0], known_codes(), n=1, cutoff=0.8) if code[0] not in known_codes() else []
-        )
-        if near:  # other codes than these may come from any phase or plug-in
-            raise UsageError(f"there is no finding {code[0]!r}", hint=f"did you mean {near[0]}?")
+    refuse_unknown(code, [group.code for group in report.groups])
     if format == "text" and not s.json:
         _print(s, report, limit, output)
     else:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from itertools import islice
 
 import msgspec
 
+from quadloom.asking.finding_codes import refuse_unknown
 from quadloom.asking.findings import LocatedDefect, defects
 from quadloom.asking.report.numbers import WarehouseNumbers, labelled
 from quadloom.asking.sparql.prefixes import shorten
@@ -14,8 +14,6 @@ from quadloom.asking.statistics import Summary
 from quadloom.cli.progress import Progress
 from quadloom.cli.session import Session, session
 from quadloom.cli.upkeep.bulk import runner_of
-from quadloom.documents.checks.codes import codes as known_codes
-from quadloom.errors import UsageError
 from quadloom.warehouse import Warehouse
 
 
@@ -141,10 +139,10 @@ def findings(
         exit with code 1 if there are errors or warnings, for scripts
     """
     s = session()
-    unknown = [code for code in codes if code not in known_codes()]
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
         counted = defects(warehouse.ask.findings(codes=codes, site=site))
         located = list(islice(warehouse.ask.findings(codes=codes, site=site), limit)) if codes else []
+    refuse_unknown(codes, [defect.code for defect in counted])
     if s.json:
         for record in located if codes else counted[:limit]:
             s.emit(record)
@@ -167,9 +165,6 @@ def findings(
                 for defect in counted[:limit]
             ],
         )
-    near = difflib.get_close_matches(unknown[0], known_codes(), n=1, cutoff=0.8) if unknown and not counted else []
-    if near:  # other codes than these may come from any phase or plug-in
-        raise UsageError(f"there is no finding {unknown[0]!r}", hint=f"did you mean {near[0]}?")
     if not counted:
         s.say("no findings" + (f" {' '.join(codes)}; to list those in use: `quadloom findings`" if codes else ""))
     elif not codes:

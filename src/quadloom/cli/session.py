@@ -137,10 +137,10 @@ class Session:
         title: str = "",
         styles: Sequence[str] = (),
     ) -> None:
-        """Print a table on a terminal, without empty columns; elsewhere tab-separated lines for `cut` and `awk`.
-        `styles`: of the rows, such as red; empty = none."""
+        """Print a table on a terminal, without empty columns; elsewhere tab-separated lines for `cut` and `awk`, the
+        names of the columns first. `styles`: of the rows, such as red; empty = none."""
         if not self.is_terminal:
-            for row in rows:
+            for row in (columns, *rows):
                 self.write("\t".join(_cell(value) for value in row))
             return
         from quadloom.cli.tables import fitted

@@ -38,9 +38,9 @@ def application(names: Iterable[str] = COMMANDS) -> App:
 def run_command(line: CommandLine) -> int | None:
     """Run a command; raises what the command raises, and `UsageError` for arguments that it does not have."""
     app = application(line.words[:1])
-    words = [*line.words, "--help"] if line.wants_help else [*line.words, "--", *line.literal]
+    after = ["--help"] if line.wants_help else ["--", *line.literal] if line.literal else []
     try:
-        command, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
+        command, bound, _ = app.parse_args([*line.words, *after], exit_on_error=False, print_error=False)
     except CycloptsError as error:
         from quadloom.cli.usage_errors import usage_error
 

@@ -27,108 +27,79 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 SUMMARY = "Turn websites into a graph you can query: crawl sites, extract their data, search it, ask it in SPARQL."
 
-# Purpose → name → (where it is, one line of help). Loaded when used, so that `quadloom --version` does not import
-# parsers and engines.
-_GROUPS = {
+# Purpose → name → (where it is below quadloom.cli, one line of help). Loaded when used: `quadloom --version` must not
+# import parsers and engines.
+_OWN = {
     "Begin": {
-        "demo": (
-            "quadloom.cli.demo:demo",
-            "Crawl six small sites that come with Quadloom, then answer three questions.",
-        ),
-        "init": ("quadloom.cli.upkeep.config:init", "Write a commented quadloom.toml."),
-        "crawl": ("quadloom.cli.crawling.crawl:crawl", "Crawl from URLs, or continue the last crawl."),
-        "topic": ("quadloom.cli.crawling.topic:topic", "Collect pages on a topic, using the sites' own search."),
-        "inspect": (
-            "quadloom.cli.asking.inspect:inspect",
-            "Show the data, links and defects of pages or files. Stores nothing.",
-        ),
-        "serve": ("quadloom.cli.serve:serve", "Serve search, SPARQL, entity pages and the live monitor."),
-        "check": ("quadloom.cli.upkeep.check:check", "Check the set-up and suggest fixes."),
+        "demo": ("demo:demo", "Crawl six small sites that come with Quadloom, then answer three questions."),
+        "init": ("upkeep.config:init", "Write a commented quadloom.toml."),
+        "crawl": ("crawling.crawl:crawl", "Crawl from URLs, or continue the last crawl."),
+        "topic": ("crawling.topic:topic", "Collect pages on a topic, using the sites' own search."),
+        "inspect": ("asking.inspect:inspect", "Show the data, links and defects of pages or files. Stores nothing."),
+        "serve": ("serve:serve", "Serve search, SPARQL, entity pages and the live monitor."),
+        "check": ("upkeep.check:check", "Check the set-up and suggest fixes."),
     },
     "Ask": {
-        "search": ("quadloom.cli.asking.search:search", "Find pages by words, types and sites."),
-        "table": ("quadloom.cli.asking.table:table", "Print things of a type as a table, or write CSV and Parquet."),
-        "sparql": ("quadloom.cli.asking.sparql:sparql", "Ask the graph in SPARQL."),
-        "queries": ("quadloom.cli.asking.queries:queries", "Save SPARQL queries by name, and run them again."),
-        "show": ("quadloom.cli.asking.show:show", "Show an entity, or a page and its history."),
-        "stats": ("quadloom.cli.asking.stats:stats", "Count classes, properties, vocabularies, sites and kinds."),
-        "findings": (
-            "quadloom.cli.asking.stats:findings",
-            "Count the defects found in pages, or list the pages that have them.",
-        ),
-        "audit": (
-            "quadloom.cli.asking.audit:audit",
-            "Report what is wrong with the data of the sites, and how to fix it.",
-        ),
-        "report": ("quadloom.cli.asking.report:report", "Write a report of the crawl as one HTML file."),
-        "why": ("quadloom.cli.asking.status:why", "Explain when a URL is read: every number and its rule."),
-        "changes": ("quadloom.cli.crawling.subscribe:changes", "Print notices of changes, or follow new ones."),
+        "search": ("asking.search:search", "Find pages by words, types and sites."),
+        "table": ("asking.table:table", "Print things of a type as a table, or write CSV and Parquet."),
+        "sparql": ("asking.sparql:sparql", "Ask the graph in SPARQL."),
+        "queries": ("asking.queries:queries", "Save SPARQL queries by name, and run them again."),
+        "show": ("asking.show:show", "Show an entity, or a page and its history."),
+        "stats": ("asking.stats:stats", "Count classes, properties, vocabularies, sites and kinds."),
+        "findings": ("asking.stats:findings", "Count the defects found in pages, or list the pages that have them."),
+        "audit": ("asking.audit:audit", "Report what is wrong with the data of the sites, and how to fix it."),
+        "report": ("asking.report:report", "Write a report of the crawl as one HTML file."),
+        "why": ("asking.status:why", "Explain when a URL is read: every number and its rule."),
+        "changes": ("crawling.subscribe:changes", "Print notices of changes, or follow new ones."),
         "subscribe": (
-            "quadloom.cli.crawling.subscribe:subscribe",
+            "crawling.subscribe:subscribe",
             "Get notices when pages, sites, types or a query's answer change.",
         ),
     },
     "Watch and steer a crawl": {
-        "status": ("quadloom.cli.asking.status:status", "Show what the warehouse holds and what a running crawl does."),
-        "logs": ("quadloom.cli.crawling.logs:logs", "Print what a running crawl or all workers report."),
-        "sites": ("quadloom.cli.asking.status:sites", "List hosts with their pages, queue, pace and blocks."),
-        "seeds": ("quadloom.cli.crawling.seeds:seeds", "Add URLs to start from, or list them."),
-        "scope": (
-            "quadloom.cli.crawling.scope:scope",
-            "Show or change which URLs may be visited, also while a crawl runs.",
-        ),
+        "status": ("asking.status:status", "Show what the warehouse holds and what a running crawl does."),
+        "logs": ("crawling.logs:logs", "Print the events of a running crawl, or of all workers."),
+        "sites": ("asking.status:sites", "List hosts with their pages, queue, pace and blocks."),
+        "seeds": ("crawling.seeds:seeds", "Add URLs to start from, or list them."),
+        "scope": ("crawling.scope:scope", "Show or change which URLs may be visited, also while a crawl runs."),
         "strategies": (
-            "quadloom.cli.crawling.control:strategies",
+            "crawling.control:strategies",
             "Show or change by which strategies a running crawl follows links.",
         ),
-        "refresh": ("quadloom.cli.crawling.control:refresh", "Read pages again, before all others."),
-        "freshness": (
-            "quadloom.cli.crawling.control:freshness",
-            "Show or change how a running crawl divides its bandwidth.",
-        ),
-        "pause": ("quadloom.cli.crawling.control:pause", "Pause a running crawl."),
-        "resume": ("quadloom.cli.crawling.control:resume", "Resume a paused crawl."),
-        "stop": ("quadloom.cli.crawling.control:stop", "Stop a running crawl after saving what is in progress."),
-        "worker": ("quadloom.cli.crawling.worker:worker", "Crawl as one of many machines on a shared database."),
+        "refresh": ("crawling.control:refresh", "Read pages again, before all others."),
+        "freshness": ("crawling.control:freshness", "Show or change how a running crawl divides its bandwidth."),
+        "pause": ("crawling.control:pause", "Pause a running crawl."),
+        "resume": ("crawling.control:resume", "Resume a paused crawl."),
+        "stop": ("crawling.control:stop", "Stop a running crawl after saving what is in progress."),
+        "worker": ("crawling.worker:worker", "Crawl as one of many machines on a shared database."),
     },
     "Run the phases of a crawl apart": {
-        "fetch": ("quadloom.cli.crawling.phases:fetch", "Fetch pages into the archive; nothing is parsed."),
-        "detect": ("quadloom.cli.crawling.phases:detect", "Find out which kind of document each fetched page is."),
-        "transform": ("quadloom.cli.crawling.phases:transform", "Transform fetched pages: what do they say?"),
-        "index": (
-            "quadloom.cli.crawling.phases:index",
-            "Write transformed pages to the quad store and the text index.",
-        ),
-        "extract": ("quadloom.cli.crawling.phases:extract", "Put the links of indexed pages into the queue."),
+        "fetch": ("crawling.phases:fetch", "Fetch pages into the archive; nothing is parsed."),
+        "detect": ("crawling.phases:detect", "Find out which kind of document each fetched page is."),
+        "transform": ("crawling.phases:transform", "Transform fetched pages: extract what they say."),
+        "index": ("crawling.phases:index", "Write transformed pages to the quad store and the text index."),
+        "extract": ("crawling.phases:extract", "Put the links of indexed pages into the queue."),
     },
     "Data in and out, upkeep": {
-        "export": ("quadloom.cli.upkeep.export_import:export", "Write quads, pages or a description of the data."),
-        "import": ("quadloom.cli.upkeep.export_import:import_", "Read WARC files and RDF dumps into the warehouse."),
-        "verify": ("quadloom.cli.upkeep.maintenance:verify", "Compare archive, quads and text with the catalog."),
-        "rebuild": ("quadloom.cli.upkeep.maintenance:rebuild", "Rebuild quads and text from the archive."),
-        "importance": (
-            "quadloom.cli.upkeep.importance:importance",
-            "Compute the importance of all pages.",
-        ),
-        "recover": ("quadloom.cli.upkeep.maintenance:recover", "Recover a lost or damaged database from the archive."),
+        "export": ("upkeep.export_import:export", "Write quads, pages or a description of the data."),
+        "import": ("upkeep.export_import:import_", "Read WARC files and RDF dumps into the warehouse."),
+        "verify": ("upkeep.maintenance:verify", "Compare archive, quads and text with the catalog."),
+        "rebuild": ("upkeep.maintenance:rebuild", "Rebuild quads and text from the archive."),
+        "importance": ("upkeep.importance:importance", "Compute the importance of all pages."),
+        "recover": ("upkeep.maintenance:recover", "Recover a lost or damaged database from the archive."),
         "prune": (
-            "quadloom.cli.upkeep.maintenance:prune",
+            "upkeep.maintenance:prune",
             "Remove superseded visits older than index.retention from the archive.",
         ),
-        "lake": (
-            "quadloom.cli.upkeep.lake:lake",
-            "Keep quads, pages, links and findings as Parquet files, and ask them in SQL.",
-        ),
-        "contexts": (
-            "quadloom.cli.upkeep.contexts:contexts",
-            "Keep JSON-LD contexts in a folder instead of fetching them.",
-        ),
-        "schemas": (
-            "quadloom.cli.upkeep.schemas:schemas",
-            "Keep DTD, XSD and RelaxNG files, and validate XML against them.",
-        ),
-        "config": ("quadloom.cli.upkeep.config:config", "Show the settings in effect and where each comes from."),
+        "lake": ("upkeep.lake:lake", "Write quads, pages, links and findings as Parquet files, and ask them in SQL."),
+        "contexts": ("upkeep.contexts:contexts", "Keep JSON-LD contexts in a folder instead of fetching them."),
+        "schemas": ("upkeep.schemas:schemas", "Keep DTD, XSD and RelaxNG files, and validate XML against them."),
+        "config": ("upkeep.config:config", "Show the settings in effect and where each comes from."),
     },
+}
+_GROUPS = {
+    title: {name: (f"quadloom.cli.{where}", help_) for name, (where, help_) in commands.items()}
+    for title, commands in _OWN.items()
 }
 COMMANDS = {name: found for group in _GROUPS.values() for name, found in group.items()}
 MEASURE = "Measure"  # the group of commands that other packages add

@@ -104,6 +104,15 @@ def test_a_command_of_the_lab_that_is_not_installed(line: str, tmp_path: Path, m
     assert "is part of the lab" in said.stderr and "pip install -e lab" in said.stderr
 
 
+@pytest.mark.parametrize("name", ["seeds", "scope", "subscribe", "lake", "contexts", "schemas", "config"])
+def test_a_command_with_commands_of_its_own_lists_them(name: str, tmp_path: Path) -> None:
+    said = quadloom(name, cwd=tmp_path)
+    assert (said.returncode, said.stderr) == (0, "")
+    assert said.stdout.startswith(f"Usage: quadloom {name} COMMAND") and COMMANDS[name][1] in said.stdout
+    assert "Options of every command" in said.stdout
+    assert said.stdout == quadloom(name, "--help", cwd=tmp_path).stdout
+
+
 def test_a_word_after_two_hyphens_is_a_word(tmp_path: Path) -> None:
     """`search -- --json` reported an unknown option."""
     quadloom("seeds", "add", "https://a.example/", cwd=tmp_path)

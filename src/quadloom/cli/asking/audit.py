@@ -17,8 +17,10 @@ from quadloom.asking.audit.report import AuditReport, DefectGroup, PageFindings,
 from quadloom.asking.audit.report import audit as audited
 from quadloom.asking.finding_codes import refuse_unknown
 from quadloom.asking.search import moment
+from quadloom.cli.options import FailOn, Profiles, Sites
 from quadloom.cli.session import Session, session
 from quadloom.cli.tables import shortened
+from quadloom.cli.words import counted
 from quadloom.crawling.inspect.child import InspectTask, InspectWorker
 from quadloom.documents.checks.page import check_audit_settings
 from quadloom.documents.syntaxes.plugins import check_syntaxes
@@ -27,7 +29,6 @@ from quadloom.model.finding import WEIGHT
 from quadloom.model.page import Page
 from quadloom.settings import Settings
 from quadloom.warehouse import Warehouse
-from quadloom.web.view.filters import counted
 
 _MARKS = {"error": "✗", "warning": "!", "info": "·"}
 _IMPROVED = 5  # groups of what was fixed that are printed
@@ -36,25 +37,23 @@ AuditFormat = Literal["text", "json", "sarif", "junit", "html"]
 
 def audit(
     *,
-    site: tuple[str, ...] = (),
+    site: Sites = (),
     since: str = "",
-    profile: list[str] | None = None,
+    profile: Profiles = (),
     code: tuple[str, ...] = (),
     format: AuditFormat = "text",
     output: Path | None = None,
-    fail_on: Literal["error", "warning", "never"] = "never",
+    fail_on: FailOn = "never",
     limit: int = 20,
 ) -> int:
     """Report the defects of the data: by site and severity, grouped by template, with scores and rich results.
 
+    With --profile the archived pages are checked again.
+
     Parameters
     ----------
-    site
-        only this registered domain or host; may be repeated
     since
         count findings as new or fixed since this date; without it, by each page's last visit
-    profile
-        check the archived pages again with this profile, a name or a file; may be repeated
     code
         only findings with this code; may be repeated
     format
@@ -62,15 +61,13 @@ def audit(
         file to send
     output
         write to this file instead of stdout
-    fail_on
-        exit with code 1 if there is a finding of this severity or a graver one, for CI
     limit
         number of groups to print as text
     """
     s = session()
-    s.override({"audit.profiles": list(profile) if profile else None})
+    s.override({"audit.profiles": [*profile]})
     check_audit_settings(s.settings.audit)
-    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+    with s.read() as warehouse:
         stores = warehouse.stores
         pages = pages_of(stores.catalog, site)
         if profile:
@@ -144,19 +141,11 @@ def _print(s: Session, report: AuditReport, limit: int, output: Path | None) -> 
 
 def _print_screen(s: Session, report: AuditReport, limit: int) -> None:
     """For a terminal: sites as a table, lines that are wrapped between words, addresses that stay in one line."""
+    names = ("pages", "with_data", "errors", "warnings", "new", "fixed")
     s.table(
-        ["site", "score", "pages", "with data", "errors", "warnings", "new", "fixed"],
+        ["site", "score", *(name.replace("_", " ") for name in names)],
         [
-            (
-                one.site,
-                round(one.score) if one.with_data else "–",
-                one.pages,
-                one.with_data,
-                one.errors,
-                one.warnings,
-                one.new,
-                one.fixed,
-            )
+            (one.site, round(one.score) if one.with_data else "–", *(getattr(one, name) for name in names))
             for one in report.sites
         ],
     )

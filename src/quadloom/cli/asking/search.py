@@ -11,20 +11,20 @@ from quadloom.asking.search import MARKS, search_request, why_nothing
 from quadloom.asking.search import search as find
 from quadloom.asking.sparql.prefixes import shorten
 from quadloom.asking.things.found import Thing, find_things
+from quadloom.cli.options import FailEmpty, Sites, Types
 from quadloom.cli.session import Session, harmless, session
 from quadloom.errors import NothingFound
 from quadloom.model.timestamps import day
 from quadloom.stores.protocols.text import Hit, SearchAnswer
-from quadloom.warehouse import Warehouse
 
 _FEWER = "try fewer or shorter words, or light* to match the start of a word"
 
 
 def search(
     *words: str,
-    type: tuple[str, ...] = (),
+    type: Types = (),
     vocabulary: tuple[str, ...] = (),
-    site: tuple[str, ...] = (),
+    site: Sites = (),
     language: tuple[str, ...] = (),
     kind: tuple[str, ...] = (),
     since: str = "",
@@ -37,23 +37,19 @@ def search(
     gone: bool = False,
     explain: bool = False,
     as_sparql: bool = False,
-    fail_empty: bool = False,
+    fail_empty: FailEmpty = False,
 ) -> None:
     """Find pages by words: `opera "open air" concert* title:gala -cancelled`.
 
-    Pages with all words come first. If there are few, other forms, words that begin so and the nearest spelling count
-    too, and then pages with most of the words.
+    Pages with all words come first. If they are few, other forms, the nearest spelling and words that begin with the
+    last word are searched too, and then pages with most of the words.
 
     Parameters
     ----------
     words
         words, "phrases", prefix*, field:word, -word to exclude, after:2026-01-31, before:2026
-    type
-        only pages about things of this type: schema:Event, Event or a full IRI
     vocabulary
         only pages that use this ontology: schema, foaf or a namespace
-    site
-        only pages of this registered domain or host, with or without port
     language
         only pages in this language
     kind
@@ -78,8 +74,6 @@ def search(
         print what each score is made of
     as_sparql
         print the equivalent SPARQL query instead of searching
-    fail_empty
-        exit with code 4 if nothing is found
     """
     s = session()
     request = search_request(
@@ -103,7 +97,7 @@ def search(
 
         s.write(sparql_of(request))
         return
-    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+    with s.read() as warehouse:
         stores = warehouse.stores
         if stores.text.is_outdated:
             from quadloom.cli.asking.status import OUTDATED  # with what steers a crawl: .01 s

@@ -9,14 +9,26 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from glob import escape
-from pathlib import Path
 from types import FrameType
 from typing import Literal
 
 import msgspec
 
-from quadloom.cli.crawling.live import ProgressDisplay, finish, nothing_read
-from quadloom.cli.crawling.url_files import urls_from_file
+from quadloom.cli.crawling.live import CrawlDisplay, finish, nothing_read
+from quadloom.cli.files import urls_from_file
+from quadloom.cli.options import (
+    Contact,
+    Delay,
+    Follow,
+    GuidedShare,
+    LinkScope,
+    MaxPages,
+    MaxSeconds,
+    Phases,
+    Seeds,
+    Strategies,
+    TransformWorkers,
+)
 from quadloom.cli.session import Session, session
 from quadloom.crawling.ingest.link_queries import check_strategies
 from quadloom.crawling.run.report import CrawlReport
@@ -38,23 +50,23 @@ _PIECE = 4096  # bytes of standard input read at a time
 
 def crawl(
     *urls: str,
-    seeds: Path | None = None,
-    scope: Literal["page", "host", "site", "any"] | None = None,
+    seeds: Seeds = None,
+    scope: LinkScope = None,
     depth: int | None = None,
-    max_pages: int | None = None,
-    max_seconds: float | None = None,
+    max_pages: MaxPages = None,
+    max_seconds: MaxSeconds = None,
     max_failures: int | None = None,
-    delay: float | None = None,
+    delay: Delay = None,
     own_site: bool = False,
-    contact: str | None = None,
-    strategy: list[str] | None = None,
+    contact: Contact = None,
+    strategy: Strategies = (),
     order: Literal["breadth-first", "importance", "random"] | None = None,
-    guided_share: float | None = None,
+    guided_share: GuidedShare = None,
     site_search: int | None = None,
-    workers: int | None = None,
+    workers: TransformWorkers = None,
     forever: bool = False,
-    phases: list[str] | None = None,
-    follow: bool = False,
+    phases: Phases = (),
+    follow: Follow = False,
     until_input_ends: bool = False,
     ray: str | None = None,
     ray_workers: int = 0,
@@ -65,40 +77,18 @@ def crawl(
     ----------
     urls
         URLs to start from; without any, the queue (or `crawl.seeds`) is crawled
-    seeds
-        file with one URL per line, `-` for standard input
-    scope
-        how far to follow links: only the page, its host, its site, or anywhere
     depth
         most links away from a seed
-    max_pages
-        stop after this many pages
-    max_seconds
-        stop after this many seconds
     max_failures
         exit with code 5 if more visits than this failed
-    delay
-        least seconds between two requests to one host
     own_site
         the hosts of these URLs are your own: no pauses between requests, 16 requests at the same time
-    contact
-        URL or mail address shown to the sites you visit
-    strategy
-        which links to follow: all, same-site, external, feeds, seealso, vocabulary, sitemaps, or a .rq file
     order
         which of the unread pages are read first
-    guided_share
-        share of first reads that go to the most important unread page of a host; the others go breadth-first
     site_search
         most requests to each host's own search, to find pages that no page links to
-    workers
-        transform processes
     forever
         do not end: keep known pages fresh, and read new ones
-    phases
-        run only these: fetch, detect, transform, index, extract; the others are left to other processes, or to later
-    follow
-        do not end when nothing is left: wait for what other processes find or leave
     until_input_ends
         finish and save when standard input ends, so that a crawl does not outlive the program that started it
     ray
@@ -114,7 +104,7 @@ def crawl(
             "crawl.max_pages": max_pages,
             "crawl.max_seconds": max_seconds,
             "crawl.contact": contact,
-            "crawl.strategies": list(strategy) if strategy else None,
+            "crawl.strategies": [*strategy],
             "crawl.order": order,
             "crawl.guided_share": guided_share,
             "crawl.site_search": site_search,
@@ -142,15 +132,15 @@ def crawl(
         return code or nothing_read(s, report, warehouse.stores.catalog, starts)
 
 
-def chosen_phases(names: list[str] | None) -> frozenset[PhaseName]:
-    """The value of `--phases`: several values, or one with commas. None = all. Transform includes detect."""
+def chosen_phases(names: Sequence[str]) -> frozenset[PhaseName]:
+    """The value of `--phases`: several values, or one with commas. Empty = all. Transform includes detect."""
     chosen = {name.strip() for text in names or PHASES for name in text.split(",") if name.strip()}
     if "transform" in chosen:
         chosen.add("detect")
     unknown = sorted(chosen.difference(PHASES))
     if unknown or not chosen:
         message = f"there is no phase {unknown[0]!r}" if unknown else "no phase is named"
-        raise UsageError(message, hint=f"known are {', '.join(PHASES)}")
+        raise UsageError(message, hint=f"available: {', '.join(PHASES)}")
     return frozenset(phase for phase in PHASES if phase in chosen)
 
 
@@ -235,7 +225,7 @@ def follow_crawl(s: Session, running: RunningCrawl) -> tuple[CrawlReport, bool]:
 
     previous = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        with ProgressDisplay(s) as progress:
+        with CrawlDisplay(s) as progress:
             for _ in running:
                 progress.show(running.report)
             report = running.report()

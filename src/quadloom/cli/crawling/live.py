@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-from quadloom.cli.progress import bar, duration
+from quadloom.cli.progress import LiveDisplay, bar, duration
 from quadloom.cli.session import Session
 from quadloom.crawling.run.balance import balance_of
 from quadloom.crawling.run.report import CrawlReport, VisitProblem
@@ -17,7 +15,6 @@ from quadloom.model.url import Url
 from quadloom.stores.protocols.catalog import Catalog
 
 if TYPE_CHECKING:  # imported when something is shown
-    from rich.live import Live
     from rich.text import Text
 
 _WORDS = {"running": "crawling", "paused": "paused", "stopping": "saving"}
@@ -27,40 +24,23 @@ _MOST_PROBLEMS = 5
 _WIDTH = 80
 
 
-class ProgressDisplay:
-    """Pages, rate, hosts, phases and the queue: live on a terminal, elsewhere a line every ten seconds."""
+class CrawlDisplay(LiveDisplay):
+    """Pages, rate, hosts, phases and the queue of a running crawl."""
 
-    def __init__(self, s: Session) -> None:
-        self._session = s
-        self._live: Live | None = None
-        self._shown = time.monotonic()
-        self._terminal = sys.stderr.isatty()
-
-    def __enter__(self) -> ProgressDisplay:
-        if self._terminal and not self._session.quiet:
-            from rich.live import Live
-            from rich.text import Text
-
-            self._live = Live(Text("starting …"), console=self._session.err, refresh_per_second=4, transient=True)
-            self._live.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._live is not None:
-            self._live.stop()
-
-    def show(self, report_now: Callable[[], CrawlReport]) -> None:
-        now = time.monotonic()
-        if self._session.quiet or now - self._shown < (0.25 if self._terminal else 10.0):
-            return
-        self._shown = now
+    def __enter__(self) -> Self:
         from rich.text import Text
 
-        lines = progress_lines(report_now())
-        if self._live is not None:
-            self._live.update(Text("\n").join(lines))
-        else:
-            self._session.say(" · ".join(line.plain.strip() for line in lines if line.plain.strip()))
+        if self._is_terminal and not self._session.quiet:
+            self.draw(Text("starting …"), "")
+        return super().__enter__()
+
+    def show(self, report_now: Callable[[], CrawlReport]) -> None:
+        from rich.text import Text
+
+        if self.due():
+            lines = progress_lines(report_now())
+            plain = " · ".join(line.plain.strip() for line in lines if line.plain.strip())
+            self.draw(Text("\n").join(lines), plain)
 
 
 def progress_lines(report: CrawlReport) -> list[Text]:

@@ -6,48 +6,28 @@ The file uses the style sheet of the site, and the same charts; links of its pic
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from quadloom.asking.report.crawl_summary import CrawlSummary
 from quadloom.asking.report.numbers import LABELS, labelled
-from quadloom.asking.sparql.prefixes import shorten
 from quadloom.asking.things.paths import type_name, words
 from quadloom.web.view import filters
 from quadloom.web.view.charts import Mark, bars, timeline, world
+from quadloom.web.view.environment import report_document
 from quadloom.web.view.pictures import NetworkEdge, Node, network
 
-_HERE = Path(__file__).parent
 _TYPES = 15
 _DRAWN_SITES = 24
 
 
 def report_html(summary: CrawlSummary, *, title: str, now: float) -> str:
     """The whole document."""
-    environment = Environment(
-        loader=FileSystemLoader(_HERE / "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        number=filters.number,
-        percent=filters.percent,
-        counted=filters.counted,
-        when=filters.when,
-        short=shorten,
-        words=words,
-        type_name=type_name,
-    )
-    style = (_HERE / "static" / "quadloom.css").read_text(encoding="utf-8")
-    return environment.get_template("crawl_report.html").render(
+    return report_document(
+        "crawl_report.html",
         summary=summary,
         title=title,
         now=now,
-        style=Markup(style),
         tiles=_tiles(summary),
         types=bars([Mark(type_name(iri), count) for iri, count in summary.types[:_TYPES]], "Things by type"),
         map=world([Mark(one.name, one.longitude, one.latitude) for one in summary.places], "Places"),
@@ -71,18 +51,11 @@ def _tiles(summary: CrawlSummary) -> list[tuple[str, str, str]]:
         ]
     failed = outcomes.get("failed", 0) + outcomes.get("denied", 0)
     errors = summary.audit.count("error")
-    sites = [one for one in summary.audit.sites if one.with_data]
-    with_data = sum(one.with_data for one in sites)
-    return [
-        *found,
-        ("pages failed or denied", filters.number(failed), "bad" if failed else "good"),
-        ("errors in the data", filters.number(errors), "bad" if errors else "good"),
-        *(
-            [("score of the data, of 100", f"{sum(one.score * one.with_data for one in sites) / with_data:.0f}", "")]
-            if with_data
-            else []
-        ),
-    ]
+    found.append(("pages failed or denied", filters.number(failed), "bad" if failed else "good"))
+    found.append(("errors in the data", filters.number(errors), "bad" if errors else "good"))
+    if summary.audit.score is not None:
+        found.append(("score of the data, of 100", f"{summary.audit.score:.0f}", ""))
+    return found
 
 
 def _schema(summary: CrawlSummary) -> str:

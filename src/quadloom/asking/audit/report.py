@@ -136,6 +136,12 @@ class AuditReport(msgspec.Struct, frozen=True):
         names = {"error": "errors", "warning": "warnings", "info": "remarks"}
         return sum(getattr(site, names[severity]) for site in self.sites)
 
+    @property
+    def score(self) -> float | None:
+        """Of all sites, by their pages with data; None if no page has data."""
+        with_data = sum(site.with_data for site in self.sites)
+        return sum(site.score * site.with_data for site in self.sites) / with_data if with_data else None
+
 
 class PageFindings(msgspec.Struct, frozen=True):
     """A page with the findings to report, which need not be those of its row."""

@@ -55,11 +55,10 @@ def findings_page(request: WebRequest) -> ViewResponse:
                     counts[name][value] = counts[name].get(value, 0) + 1
             if len(listed) < _SHOWN:
                 listed.append(reported(finding, page.row.href))
-    with_data = sum(site.with_data for site in report.sites)
     view = FindingsView(
         total=total,
         pages=sum(bool(page.findings) for page in pages),
-        score=sum(site.score * site.with_data for site in report.sites) / with_data if with_data else 100.0,
+        score=100.0 if report.score is None else report.score,
         filters=filters,
         severities={name: counts["severities"][name] for name in WEIGHT if name in counts["severities"]},
         codes=_ordered(counts["codes"]),

@@ -10,8 +10,8 @@ import pyoxigraph as ox
 
 from quadloom.asking.entity import Entity
 from quadloom.asking.sparql.prefixes import PREFIXES
-from quadloom.asking.things.paths import BLANK, NAMES, RDF_TYPE, SCHEMA, canonical, type_name, words
-from quadloom.asking.things.profile import statements_of
+from quadloom.asking.things.paths import BLANK, RDF_TYPE, SCHEMA, best_name, canonical, type_name, words
+from quadloom.asking.things.profile import label_of, statements_of
 from quadloom.stores.protocols.quads import QuadStore
 
 _DESCRIPTIONS = (
@@ -80,8 +80,7 @@ def _part_name(quads: QuadStore, iri: str) -> str:
             literals.setdefault(predicate, value.value)
         elif predicate == RDF_TYPE and isinstance(value, ox.NamedNode):
             kind = kind or type_name(value.value)
-    label = next((literals[name] for name in NAMES if name in literals), "")
-    text = label or ", ".join(value for value in literals.values() if not value.startswith("http"))
+    text = best_name(literals) or ", ".join(value for value in literals.values() if not value.startswith("http"))
     if len(text) > _LONGEST:
         text = text[: _LONGEST - 1] + "…"
     return text or kind or "part without a name"
@@ -93,19 +92,9 @@ def _title(quads: QuadStore, entity: Entity) -> str:
     if not entity.iri.startswith(BLANK):
         return words(entity.iri).capitalize() if entity.iri.startswith(SCHEMA) else _tail(entity.iri)
     for link in entity.inverse:
-        owner = _label(quads, link.subject)
-        if owner:
+        if owner := label_of(quads, link.subject):
             return f"{words(link.predicate).capitalize()} of {owner}"
     return f"{kind} on {_tail(entity.sources[0])}" if entity.sources else kind
-
-
-def _label(quads: QuadStore, iri: str) -> str:
-    found = {
-        predicate: value.value
-        for predicate, value in statements_of(quads, iri, _STATEMENTS)
-        if predicate in NAMES and isinstance(value, ox.Literal)
-    }
-    return next((found[name] for name in NAMES if name in found), "")
 
 
 def _tail(iri: str) -> str:

@@ -15,8 +15,19 @@ from typing import Literal
 import msgspec
 import pyoxigraph as ox
 
+from quadloom.asking.entity import graph_of
 from quadloom.asking.sparql.prefixes import PREFIXES, both_schemes
-from quadloom.asking.things.paths import BLANK, MOST_STEPS, NAMES, RDF_TYPE, SAME, SCHEMA, PropertyPath, canonical
+from quadloom.asking.things.paths import (
+    BLANK,
+    MOST_STEPS,
+    NAMES,
+    RDF_TYPE,
+    SAME,
+    SCHEMA,
+    PropertyPath,
+    best_name,
+    canonical,
+)
 from quadloom.stores.protocols.quads import QuadStore
 
 SAMPLE = 60
@@ -122,11 +133,18 @@ def statements_of(
     """Property (in its canonical spelling) and value of what pages state about a thing."""
     lines = quads.match(f"<{node}>", None, None, None, limit)
     for quad in ox.parse("\n".join(lines), ox.RdfFormat.N_QUADS, lenient=True):
-        graph = quad.graph_name
-        if isinstance(graph, ox.NamedNode) and graph.value.startswith(PREFIXES["ql"]):
-            continue
-        if isinstance(quad.object, ox.NamedNode | ox.Literal | ox.BlankNode):
+        described = graph_of(quad).startswith(PREFIXES["ql"])
+        if not described and isinstance(quad.object, ox.NamedNode | ox.Literal | ox.BlankNode):
             yield canonical(quad.predicate.value), quad.object
+
+
+def label_of(quads: QuadStore, node: str, limit: int = 40) -> str:
+    """The name of a thing, from the first of its statements; empty if they do not name it."""
+    names: dict[str, str] = {}
+    for predicate, value in statements_of(quads, node, limit):
+        if isinstance(value, ox.Literal):
+            names.setdefault(predicate, value.value)
+    return best_name(names)
 
 
 def _repeats(seen: _Found) -> bool:

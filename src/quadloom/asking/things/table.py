@@ -16,13 +16,14 @@ from typing import TypeVar
 import msgspec
 import pyoxigraph as ox
 
+from quadloom.asking.entity import graph_of
 from quadloom.asking.sparql.prefixes import PREFIXES, both_schemes, expand, nearest, shorten, type_iris
 from quadloom.asking.things.merging import Ask, MergedThings, merged_things
 from quadloom.asking.things.paths import (
     BLANK,
     NAMES,
-    RDF_TYPE,
     PropertyPath,
+    best_name,
     canonical,
     comparable,
     path_label,
@@ -31,7 +32,7 @@ from quadloom.asking.things.paths import (
     write_path,
 )
 from quadloom.asking.things.profile import DEFAULT_COLUMNS, PropertyColumn, TypeProfile, profile_type
-from quadloom.asking.things.selection import Condition, ThingSelection, as_sparql, select_things, select_values
+from quadloom.asking.things.selection import ThingSelection, as_sparql, select_things, select_values
 from quadloom.errors import NothingFound
 from quadloom.model.url import host_of, site_of
 from quadloom.stores.protocols.quads import QuadStore
@@ -317,16 +318,16 @@ class _CellReader:
             found = self._read[node] = [
                 (canonical(quad.predicate.value), quad.object, graph)
                 for quad in ox.parse("\n".join(lines), ox.RdfFormat.N_QUADS, lenient=True)
-                if not (graph := _graph(quad)).startswith(PREFIXES["ql"])
+                if not (graph := graph_of(quad)).startswith(PREFIXES["ql"])
             ]
         return found
 
     def label(self, node: str) -> str:
-        best: dict[str, str] = {}
+        names: dict[str, str] = {}
         for predicate, value, _ in self.statements(node):
-            if predicate in NAMES and isinstance(value, ox.Literal):
-                best.setdefault(predicate, value.value)
-        return next((best[name] for name in NAMES if name in best), "")
+            if isinstance(value, ox.Literal):
+                names.setdefault(predicate, value.value)
+        return best_name(names)
 
     def name(self, iri: str) -> str:
         """A thing as people call it: its label, or what can be read from its IRI."""
@@ -385,10 +386,6 @@ def _tail(iri: str) -> str:
     return f"{tail} {fragment}" if fragment and fragment not in ("it", "this", "me", "id") and len(parts) <= 2 else tail
 
 
-def _graph(quad: ox.Quad) -> str:
-    return quad.graph_name.value if isinstance(quad.graph_name, ox.NamedNode) else ""
-
-
 def _sites(row: str, merged: MergedThings) -> set[str]:
     return {site_of(host_of(page)) for member in merged.members_of(row) for page in merged.pages.get(member, ())}
 
@@ -396,6 +393,3 @@ def _sites(row: str, merged: MergedThings) -> set[str]:
 def _column(column: PropertyColumn) -> TableColumn:
     within = " › ".join(words(step) for step in column.path[:-1])
     return TableColumn(write_path(column.path), path_label(column.path), within, column.kind, round(column.share, 2))
-
-
-__all__ = ["RDF_TYPE", "Condition", "TableRequest", "ThingSelection", "ThingTable", "ThingTables", "ThingsCache"]

@@ -20,12 +20,12 @@ import msgspec
 from markupsafe import Markup, escape
 
 from quadloom.asking.entity import Value
-from quadloom.asking.sparql.prefixes import PREFIXES, shorten
-from quadloom.asking.things.paths import type_name, words
+from quadloom.asking.sparql.prefixes import PREFIXES, both_schemes, shorten
+from quadloom.asking.things.paths import NAMES, type_name, words
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.protocols.text import Hit
 from quadloom.web.view.filters import date_words
-from quadloom.web.view.terms import LABEL_PROPERTIES, direction, entity_link, is_iri, statements
+from quadloom.web.view.terms import direction, entity_link, is_iri, statements
 
 _TYPE = f"<{PREFIXES['rdf']}type>"
 _TYPED = 20  # typed things of a page that are considered
@@ -36,7 +36,7 @@ _LONGEST_LINE = 600  # a longer line holds a text or IRIs too long for a card
 _CACHE_SECONDS = 5.0  # what a crawl writes is visible everywhere within this time
 _CONFIRMED_SECONDS = 120.0
 _CACHED = 5000
-_LABEL_RANKS = {f"<{predicate}>": place for place, predicate in enumerate(LABEL_PROPERTIES)}
+_LABEL_RANKS = {f"<{spelling}>": place for place, name in enumerate(NAMES) for spelling in both_schemes(name)}
 
 
 class CardFact(msgspec.Struct, frozen=True):

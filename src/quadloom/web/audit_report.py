@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from markupsafe import Markup
-
-from quadloom.asking.audit.report import AuditReport, TrendPoint
+from quadloom.asking.audit.report import AuditReport
 from quadloom.documents.checks.codes import codes
-from quadloom.web.view.charts import Mark, line
+from quadloom.web.view.charts import trend
 from quadloom.web.view.environment import report_document
 from quadloom.web.view.filters import number
 
@@ -30,7 +28,7 @@ def audit_html(report: AuditReport, *, title: str, now: float) -> str:
         features=_features(report),
         templates=templates,
         most_defects=max((errors + warnings for _, errors, warnings in templates), default=0),
-        trend=_trend(report.trend),
+        trend=trend(report.trend, "Open errors and warnings"),
         max_groups=_MAX_GROUPS,
         known=codes(),
     )
@@ -80,12 +78,3 @@ def _templates(report: AuditReport) -> list[tuple[str, int, int]]:
             pair[group.severity == "warning"] += group.findings
     found = [(name, errors, warnings) for name, (errors, warnings) in merged.items()]
     return sorted(found, key=lambda row: (-row[1], -row[2], row[0]))[:15]
-
-
-def _trend(points: tuple[TrendPoint, ...]) -> Markup:
-    """Open errors and warnings over time."""
-    if len(points) < 2:
-        return Markup()
-    errors = [Mark("", point.at, point.errors) for point in points]
-    warnings = [Mark("", point.at, point.warnings) for point in points]
-    return line([("errors", errors), ("warnings", warnings)], "Open errors and warnings", dates=True)

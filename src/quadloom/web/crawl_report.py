@@ -5,17 +5,15 @@ The file uses the style sheet of the site, and the same charts; links of its pic
 
 from __future__ import annotations
 
-from collections import Counter
-
 from markupsafe import Markup
 
 from quadloom.asking.report.crawl_summary import CrawlSummary
 from quadloom.asking.report.numbers import LABELS, labelled
-from quadloom.asking.things.paths import type_name, words
+from quadloom.asking.things.paths import type_name
 from quadloom.web.view import filters
 from quadloom.web.view.charts import Mark, bars, timeline, world
 from quadloom.web.view.environment import report_document
-from quadloom.web.view.pictures import NetworkEdge, Node, network
+from quadloom.web.view.pictures import NetworkEdge, Node, network, schema_network
 
 _TYPES = 15
 _DRAWN_SITES = 24
@@ -23,6 +21,7 @@ _DRAWN_SITES = 24
 
 def report_html(summary: CrawlSummary, *, title: str, now: float) -> str:
     """The whole document."""
+    places = {one.iri: place for place, one in enumerate(summary.schema.classes)}  # rows of the table of types
     return report_document(
         "crawl_report.html",
         summary=summary,
@@ -32,9 +31,8 @@ def report_html(summary: CrawlSummary, *, title: str, now: float) -> str:
         types=bars([Mark(type_name(iri), count) for iri, count in summary.types[:_TYPES]], "Things by type"),
         map=world([Mark(one.name, one.longitude, one.latitude) for one in summary.places], "Places"),
         timeline=timeline([Mark(one.name, one.at) for one in summary.dates], "Dates"),
-        schema=Markup(_schema(summary)),
+        schema=Markup(schema_network(summary.schema, lambda one: f"#type-{places[one.iri]}") if places else ""),
         sites=Markup(_sites(summary)),
-        class_rows={one.iri: place for place, one in enumerate(summary.schema.classes)},
     )
 
 
@@ -56,24 +54,6 @@ def _tiles(summary: CrawlSummary) -> list[tuple[str, str, str]]:
     if summary.audit.score is not None:
         found.append(("score of the data, of 100", f"{summary.audit.score:.0f}", ""))
     return found
-
-
-def _schema(summary: CrawlSummary) -> str:
-    nodes = {
-        one.iri: Node(f"{type_name(one.iri)} · {one.things}", f"#type-{place}", one.iri)
-        for place, one in enumerate(summary.schema.classes)
-    }
-    labels: dict[tuple[str, str], list[str]] = {}
-    weights: Counter[tuple[str, str]] = Counter()
-    for link in summary.schema.links:
-        labels.setdefault((link.source, link.target), []).append(words(link.property))
-        weights[link.source, link.target] += link.count
-    most = max(weights.values(), default=1)
-    edges = [
-        NetworkEdge(nodes[source], nodes[target], ", ".join(found), weights[source, target] / most)
-        for (source, target), found in labels.items()
-    ]
-    return network(edges, title="Types and how they are linked", nodes=list(nodes.values())) if nodes else ""
 
 
 def _sites(summary: CrawlSummary) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from urllib.parse import quote
 
 import msgspec
-from markupsafe import Markup
+from msgspec.structs import asdict
 from starlette.responses import Response
 
 from quadloom.asking.audit.across_pages import audited_pages
@@ -19,7 +19,7 @@ from quadloom.stores.protocols.frontier import HostRow
 from quadloom.web.pages.entity import PICTURE_POLICY
 from quadloom.web.server.errors import HttpError
 from quadloom.web.server.requests import ViewResponse, WebRequest
-from quadloom.web.view.charts import Mark, line
+from quadloom.web.view.charts import trend
 from quadloom.web.view.pictures import Branch, Edge, Node, star, tree
 from quadloom.web.view.terms import page_link
 
@@ -121,7 +121,7 @@ def site_page(request: WebRequest) -> ViewResponse:
     )
     tab = request.text("tab", "overview")
     extra: dict[str, object] = {"now": request.site.clock(), "page_count": len(pages), "formula": FORMULA}
-    extra["chart"] = _trend(report.trend, name)
+    extra["chart"] = trend(report.trend, f"Open errors and warnings of {name}")
     extra["left_out"] = across.left_out
     return ViewResponse("site.html", site, {**extra, "tab": tab if tab in TABS else "overview"})
 
@@ -131,15 +131,6 @@ def _counted(pages: Iterable[PageFindings], found: Counter[str]) -> Iterator[Pag
     for page in pages:
         found.update(finding.code for finding in page.findings)
         yield page
-
-
-def _trend(points: Sequence[TrendPoint], name: str) -> Markup:
-    """Open errors and warnings; empty if there is nothing to compare."""
-    if len(points) < 2:
-        return Markup()
-    errors = [Mark("errors", point.at, point.errors) for point in points]
-    warnings = [Mark("warnings", point.at, point.warnings) for point in points]
-    return line([("errors", errors), ("warnings", warnings)], f"Open errors and warnings of {name}", dates=True)
 
 
 def picture(request: WebRequest) -> Response:
@@ -202,18 +193,5 @@ def _pages(request: WebRequest, hosts: list[HostRow]) -> list[PageRow]:
 
 
 def _host(row: HostRow, trapped: Counter[str]) -> HostView:
-    return HostView(
-        host=row.host,
-        site=row.site,
-        pages=row.pages,
-        queued=row.queued,
-        delay=row.delay,
-        crawl_delay=row.crawl_delay,
-        failures=row.failures,
-        next_at=row.next_at,
-        blocked_until=row.blocked_until,
-        block_reason=row.block_reason,
-        address=row.address,
-        robots_known=bool(row.robots),
-        trapped=trapped[row.host],
-    )
+    known = {name: value for name, value in asdict(row).items() if name in HostView.__struct_fields__}
+    return HostView(**known, robots_known=bool(row.robots), trapped=trapped[row.host])

@@ -19,7 +19,7 @@ from quadloom.web.server.rendering import json_response
 from quadloom.web.server.requests import ViewResponse, WebRequest
 from quadloom.web.view.terms import value_of_binding
 
-_ROWS = 1000
+_MAX_ROWS = 1000
 _FIRST = (
     "SELECT ?type (COUNT(*) AS ?things)\nWHERE { ?thing a ?type }\nGROUP BY ?type\nORDER BY DESC(?things)\nLIMIT 20"
 )
@@ -50,7 +50,7 @@ def sparql_page(request: WebRequest) -> ViewResponse | Response:
         wanted = parse_request(request)
         if wanted is not None:
             query = wanted.query
-            table = _table(request, wanted)
+            table = result_table(request, wanted)
     except (QueryError, StoreError, HttpError) as error:
         failure, _ = describe_error(error)
     return _editor(request, query, table, failure)
@@ -68,8 +68,9 @@ def _editor(request: WebRequest, query: str, table: ResultTable | None, failure:
     return ViewResponse("sparql.html", data, status=failure.status if failure else 200)
 
 
-def _table(request: WebRequest, wanted: SparqlRequest) -> ResultTable:
-    limits = msgspec.structs.replace(request.site.settings.limits, query_rows=_ROWS)
+def result_table(request: WebRequest, wanted: SparqlRequest) -> ResultTable:
+    """Run a query whose result a page shows, with at most a thousand rows."""
+    limits = msgspec.structs.replace(request.site.settings.limits, query_rows=_MAX_ROWS)
     form = form_of(wanted.query, limits)
     began = time.monotonic()
     running = request.site.queries.ask(

@@ -6,6 +6,7 @@ Secrets and addresses of webhooks are never shown.
 from __future__ import annotations
 
 import msgspec
+from msgspec.structs import asdict
 from starlette.responses import Response
 
 from quadloom.crawling.subscriptions.feed import atom
@@ -71,14 +72,5 @@ def _state(warehouse: Warehouse, id: str) -> str:
 
 
 def _public(item: Subscription, state: str) -> SubscriptionView:
-    return SubscriptionView(
-        id=item.id,
-        name=item.name,
-        urls=item.urls,
-        sites=item.sites,
-        types=item.types,
-        query=item.query,
-        has_webhook=bool(item.webhook),
-        created_at=item.created_at,
-        state=state,
-    )
+    known = {name: value for name, value in asdict(item).items() if name in SubscriptionView.__struct_fields__}
+    return SubscriptionView(**known, has_webhook=bool(item.webhook), state=state)

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 import msgspec
 from markupsafe import Markup, escape
 
+from quadloom.asking.audit.report import TrendPoint
 from quadloom.web.view.filters import span
 
 _WIDTH = 760.0
@@ -90,6 +91,15 @@ def line(series: Sequence[tuple[str, Sequence[Mark]]], title: str, *, dates: boo
     return _svg(_WIDTH, height, title, parts)
 
 
+def trend(points: Sequence[TrendPoint], title: str) -> Markup:
+    """Errors and warnings that were open over time; empty if there is nothing to compare."""
+    if len(points) < 2:
+        return Markup()
+    errors = [Mark("", point.at, point.errors) for point in points]
+    warnings = [Mark("", point.at, point.warnings) for point in points]
+    return line([("errors", errors), ("warnings", warnings)], title, dates=True)
+
+
 def timeline(marks: Sequence[Mark], title: str) -> Markup:
     """Points on an axis of time; `x` is Unix time. Points that would cover each other are stacked."""
     shown = sorted(marks, key=lambda mark: mark.x)[:300]
@@ -140,11 +150,11 @@ def world(marks: Sequence[Mark], title: str, *, land: str = "") -> Markup:
     for value in _multiples(west, east, step):
         x = (value - west) * scale_x
         parts.append(f'<path class="grid" d="M{x:.1f} 0V{height:.0f}"/>')
-        parts.append(f'<text class="tick" x="{x + 3:.1f}" y="{height - 4:.0f}">{_longitude(value, step)}</text>')
+        parts.append(f'<text class="tick" x="{x + 3:.1f}" y="{height - 4:.0f}">{_angle(value, step, "EW")}</text>')
     for value in _multiples(south, north, step):
         y = (north - value) * scale_y
         parts.append(f'<path class="grid" d="M0 {y:.1f}H{width:.0f}"/>')
-        parts.append(f'<text class="tick" x="3" y="{y - 3:.1f}">{_latitude(value, step)}</text>')
+        parts.append(f'<text class="tick" x="3" y="{y - 3:.1f}">{_angle(value, step, "NS")}</text>')
     for mark in inside:
         x, y = (mark.x - west) * scale_x, (north - mark.y) * scale_y
         circle = f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="6"/>'
@@ -179,7 +189,7 @@ def _steps(low: float, high: float) -> list[float]:
     rough = (high - low) / 4 or 1.0
     size = 10.0 ** math.floor(math.log10(rough))
     step = next(size * factor for factor in (1, 2, 5, 10) if size * factor >= rough)
-    return [step * number for number in range(math.ceil(low / step), math.floor(high / step) + 1)]
+    return _multiples(low, high, step)
 
 
 def _degrees(span: float) -> float:
@@ -190,14 +200,10 @@ def _multiples(low: float, high: float, step: float) -> list[float]:
     return [step * number for number in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
-def _longitude(value: float, step: float) -> str:
-    digits = 0 if step >= 1 else 2
-    return f"{abs(value):.{digits}f}°{'E' if value > 0 else 'W' if value < 0 else ''}"
-
-
-def _latitude(value: float, step: float) -> str:
-    digits = 0 if step >= 1 else 2
-    return f"{abs(value):.{digits}f}°{'N' if value > 0 else 'S' if value < 0 else ''}"
+def _angle(value: float, step: float, sides: str) -> str:
+    """`12°E`; `sides`: the letters for positive and negative angles."""
+    side = sides[0] if value > 0 else sides[1] if value < 0 else ""
+    return f"{abs(value):.{0 if step >= 1 else 2}f}°{side}"
 
 
 def _date(at: float, span: float) -> str:

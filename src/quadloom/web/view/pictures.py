@@ -7,11 +7,15 @@ each node is a link.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
 import msgspec
+
+from quadloom.asking.things.paths import type_name, words
+from quadloom.asking.things.schema import SchemaClass, SchemaPicture
 
 _STYLE = (
     ":root{color-scheme:light dark}text{font:12px system-ui,sans-serif;fill:#1c2330}.edge{stroke:#8a94a6;fill:none}"
@@ -109,6 +113,23 @@ def network(edges: Sequence[NetworkEdge], *, title: str, nodes: Sequence[Node] =
         f'<svg class="figure" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}" '
         f'role="group" aria-label={quoteattr(_clean(title))}>{"".join(parts)}</svg>'
     )
+
+
+def schema_network(picture: SchemaPicture, link: Callable[[SchemaClass], str]) -> str:
+    """Types as boxes, and the properties between them as lines. `link`: where a type leads."""
+    nodes = {one.iri: Node(f"{type_name(one.iri)} · {one.things}", link(one), one.iri) for one in picture.classes}
+    labels: dict[tuple[str, str], list[str]] = {}
+    weights: Counter[tuple[str, str]] = Counter()
+    for found in picture.links:
+        pair = (found.source, found.target)
+        labels.setdefault(pair, []).append(words(found.property))
+        weights[pair] += found.count
+    most = max(weights.values(), default=1)
+    edges = [
+        NetworkEdge(nodes[source], nodes[target], ", ".join(names), weights[source, target] / most)
+        for (source, target), names in labels.items()
+    ]
+    return network(edges, title="Types and how they are linked", nodes=list(nodes.values()))
 
 
 def standalone(svg: str) -> str:

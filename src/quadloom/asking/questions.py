@@ -15,7 +15,7 @@ from quadloom.asking.changes.readable_changes import PropertyChange, StoredNames
 from quadloom.asking.changes.versions import VersionDifference, VersionReader
 from quadloom.asking.entity import Entity, describe_entity
 from quadloom.asking.findings import LocatedDefect
-from quadloom.asking.report.numbers import WarehouseNumbers, numbers_of
+from quadloom.asking.report.numbers import WarehouseNumbers, counts_of, numbers_of
 from quadloom.asking.search import LAST_MOMENT, SearchFilters, moment, search, search_request, several
 from quadloom.asking.sparql.service import QueryResult, QueryService
 from quadloom.asking.statistics import Summary, summary
@@ -104,18 +104,14 @@ class WarehouseQueries:
         stores = self._stores
         stats = stores.frontier.stats(time.time())
         counts = stores.catalog.counts()
-        by = {
-            kind: {name.partition(":")[2]: count for name, count in counts.items() if name.startswith(f"{kind}:")}
-            for kind in ("outcome", "kind", "status")
-        }
         return {
             "warehouse": str(stores.path),
             "running": False,
             "state": "stopped",
             "frontier": {**msgspec.structs.asdict(stats), "total": stats.total},
-            "outcomes": {**by["outcome"]},
-            "kinds": {**by["kind"]},
-            "statuses": {**by["status"]},
+            "outcomes": {**counts_of(counts, "outcome")},
+            "kinds": {**counts_of(counts, "kind")},
+            "statuses": {**counts_of(counts, "status")},
             **({"owed": _owed(stores.catalog)} if stores.catalog.owing() else {}),
             "numbers": msgspec.structs.asdict(self.numbers()),
             "quads": len(stores.quads),

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
+from quadloom.asking.report.numbers import counts_of
 from quadloom.cli.session import Session
 from quadloom.warehouse import Warehouse
 
@@ -121,8 +122,7 @@ class Progress(LiveDisplay):
 
 def known_pages(warehouse: Warehouse) -> int:
     """How many pages there are to go through."""
-    counts = warehouse.stores.catalog.counts()
-    return sum(count for name, count in counts.items() if name.startswith("outcome:"))
+    return sum(counts_of(warehouse.stores.catalog.counts(), "outcome").values())
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from collections import Counter
 import msgspec
 from markupsafe import Markup
 
-from quadloom.asking.report.numbers import LABELS, WarehouseNumbers, numbers_of
+from quadloom.asking.report.numbers import LABELS, WarehouseNumbers, counts_of, numbers_of
 from quadloom.crawling.cluster.view import ClusterView
 from quadloom.crawling.run.balance import Balance, balance_of
 from quadloom.crawling.run.monitor import SAMPLE, FreshnessReport, WorkerLoad, freshness, heartbeat
@@ -218,8 +218,7 @@ def _sentence(report: CrawlReport | None, stats: FrontierStats, numbers: Warehou
 
 def _counted(counts: dict[str, int], word: str) -> dict[str, int]:
     """The most frequent first."""
-    found = {name.partition(":")[2]: number for name, number in counts.items() if name.startswith(f"{word}:")}
-    return dict(sorted(found.items(), key=lambda item: -item[1]))
+    return dict(sorted(counts_of(counts, word).items(), key=lambda item: -item[1]))
 
 
 def _activity(row: HostRow) -> tuple[int, int]:

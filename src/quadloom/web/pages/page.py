@@ -16,8 +16,9 @@ from quadloom.asking.entity import Value
 from quadloom.asking.report.portrait import part_names
 from quadloom.asking.search import moment
 from quadloom.asking.things.paths import BLANK, PLUMBING, RDF_TYPE, canonical, comparable
+from quadloom.asking.urls import page_of
 from quadloom.crawling.run.explain import Why
-from quadloom.errors import ArchiveDamaged, StoreError, UrlError
+from quadloom.errors import ArchiveDamaged, StoreError
 from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.model.page import Page
 from quadloom.model.url import Url
@@ -93,7 +94,7 @@ def page_view(request: WebRequest) -> ViewResponse:
         difference_to=comparison.end,
     )
     shown = [term.text for statement in stated for term in (statement.subject, statement.object) if term.kind == "iri"]
-    read = {link.url for link in view.links_out[:_LISTED] if _is_read(warehouse, link.url)}
+    read = {link.url for link in view.links_out[:_LISTED] if page_of(warehouse.stores.catalog, link.url)}
     names = {**part_names(warehouse.stores.quads, shown), **labels(warehouse.stores.quads, shown)}
     extra: dict[str, object] = {
         "names": names,
@@ -172,13 +173,6 @@ def _archived(warehouse: Warehouse, ref: ArchiveRef | None) -> Page:
     if not isinstance(page, Page):
         raise HttpError(404, "this visit failed, so it has no body", hint="choose another visit")
     return page
-
-
-def _is_read(warehouse: Warehouse, url: str) -> bool:
-    try:
-        return warehouse.stores.catalog.page(Url.parse(url).fingerprint) is not None
-    except UrlError:
-        return False  # the page's author wrote something that is not an address
 
 
 def _found_on(warehouse: Warehouse, row: PageRow) -> str:

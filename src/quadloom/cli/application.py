@@ -80,7 +80,7 @@ def _print_help(app: App, words: list[str]) -> None:
 
 
 def _default(value: object) -> str | None:
-    """What the help says as an option's default: nothing if it is off, empty or none, as anybody expects."""
+    """An option's default in the help: nothing if it is off, empty or none, as everybody expects."""
     if value is True:
         return "on"
     return None if value is None or value is False or value in ("", (), []) else str(value)

@@ -21,8 +21,8 @@ from importlib import import_module
 from quadloom.cli.overview import CommandLine, command_line, overview, terminal
 from quadloom.errors import QuadloomError, UsageError
 
-# The matrices here are small: shared among threads of NumPy's library they are no quicker, and its threads spin while
-# they wait for a core. Learning a topic took 3.3 s of CPU beside other work instead of 0.1 s.
+# The matrices here are small, so the threads of NumPy's library make nothing faster. They spin while they wait for a
+# core: beside other work, learning a topic took 3.3 s of CPU instead of 0.1 s.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 SUMMARY = "Turn websites into a graph you can query: crawl sites, extract their data, search it, ask it in SPARQL."
@@ -109,18 +109,18 @@ PLUG_INS = "quadloom.commands"  # entry point group; each entry is a table like 
 
 
 def add_commands(commands: Mapping[str, tuple[str, str]]) -> None:
-    """Add commands of another package: name → (where it is, one line of help). Those already added stay as they are."""
+    """Add commands of another package: name → (where it is, one line of help). A name that exists is not replaced."""
     for name, (where, help_) in commands.items():
         if name not in COMMANDS:
             COMMANDS[name] = groups[MEASURE][name] = (where, help_)
 
 
 def add_installed_commands() -> None:
-    """Add the commands of all installed packages that register some; a package that cannot be imported is skipped."""
+    """Add the commands of all installed packages that register some, except packages that cannot be imported."""
     from importlib.metadata import entry_points  # reads the metadata of all packages: .04 s
 
     for entry in entry_points(group=PLUG_INS):
-        with suppress(ImportError, AttributeError):  # left over from a folder that was moved or removed
+        with suppress(ImportError, AttributeError):  # the folder of the package was moved or removed
             add_commands(entry.load())
 
 
@@ -170,7 +170,7 @@ def _run(line: CommandLine) -> int | None:
 
 
 def main() -> None:
-    """The program. The collector of cycles rests while the command is imported: it would find nothing."""
+    """The program. The garbage collector is off while the command is imported, since it would find nothing."""
     gc.disable()
     with suppress(ImportError, UsageError):  # `run` reports both
         line = command_line(sys.argv[1:])
@@ -182,8 +182,8 @@ def main() -> None:
 
 
 def _leave(code: int) -> None:
-    """End the process as the interpreter does, without taking all modules apart: 20 CPU-ms that nobody needs, since
-    everything is closed by now. `multiprocessing` ends its children in the same way."""
+    """End the process as the interpreter does, but without destroying all modules, which takes 20 CPU-ms. Everything is
+    closed by now. `multiprocessing` ends its children in the same way."""
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):

@@ -59,11 +59,11 @@ class Session:
 
     @cached_property
     def loaded(self) -> LoadedSettings:
-        """With what all machines share, if this is a cluster's: a worker needs only the address of the database."""
+        """The settings, on a cluster with those that all machines share: a worker needs only the database's address."""
         own = load(config=self.config, overrides=self._overrides)
         if not _is_shared(own.settings):
             return own
-        from quadloom.stores.postgres.state import shared_settings  # not needed by most commands
+        from quadloom.stores.postgres.state import shared_settings  # most warehouses have no cluster
 
         shared = shared_settings(own.settings)
         if shared is None:
@@ -113,7 +113,7 @@ class Session:
         return self._console(stderr=True)
 
     def _console(self, *, stderr: bool) -> Console:
-        from rich.console import Console  # .03 s, for which a command in a pipe need not wait
+        from rich.console import Console  # .03 s, which a command in a pipe does not need
 
         wraps = (sys.stderr if stderr else sys.stdout).isatty()
         # Without emoji: `:key:` in a title is printed as it is.
@@ -136,13 +136,13 @@ class Session:
             sys.stderr.write(harmless(text) + "\n")
 
     def say_at_once(self, text: str) -> None:
-        """The same from a signal handler, which may interrupt another message: written directly to stderr."""
+        """The same from a signal handler, which may interrupt another message: write directly to stderr."""
         if not self.quiet:
             os.write(sys.stderr.fileno(), f"{text}\n".encode())
 
     def emit(self, record: object) -> None:
-        """Print one JSON line on stdout. On a terminal, control characters that JSON allows are escaped too: U+009B
-        starts a terminal command, as ESC [ does."""
+        """Print one JSON line on stdout. On a terminal, escape control characters that JSON allows: U+009B starts a
+        terminal command, as ESC [ does."""
         line = msgspec.json.encode(named(record), enc_hook=_plain).decode()
         if self.is_terminal:
             line = _CONTROLS.sub(lambda found: f"\\u{ord(found.group()):04x}", line)
@@ -172,7 +172,7 @@ class Session:
             self.table(columns, map(cells, records))
 
     def write(self, text: str) -> None:
-        """Print lines on stdout. On a terminal, control characters are replaced: a title must not move the cursor."""
+        """Print lines on stdout. On a terminal, replace control characters: a title must not move the cursor."""
         text = text if text.endswith("\n") else text + "\n"
         sys.stdout.write(harmless(text) if self.is_terminal else text)
 

@@ -17,6 +17,6 @@ def test_a_crawl_that_ends_before_its_input_does_not_abort(tmp_path: Path) -> No
     said = child.stderr.read().decode()  # ends with the process; its input is open until then
     child.stderr.close()
     assert child.wait() == 1, said
-    assert "nothing was read" in said
+    assert "no page was read" in said
     assert "Fatal" not in said
     child.stdin.close()

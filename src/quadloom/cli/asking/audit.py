@@ -75,7 +75,7 @@ def audit(
         report = audited(gravest.through(with_across(pages, stores)), since=moment(since), codes_wanted=code)
         report = with_linking_pages(report, stores)
     if site and not report.sites:  # a misspelt site must not pass a check
-        raise NothingFound(f"no page of {', '.join(site)} was visited", hint="to see the sites: `quadloom sites`")
+        raise NothingFound(f"no page of {', '.join(site)} was visited", hint="to list the sites: `quadloom sites`")
     refuse_unknown(code, [group.code for group in report.groups])
     if format == "text" and not s.json:
         _print(s, report, limit, output)
@@ -89,7 +89,7 @@ def audit(
 
 
 def _again(pages: Iterator[PageFindings], warehouse: Warehouse, settings: Settings) -> Iterator[PageFindings]:
-    """The archived pages transformed again with other profiles, in one process of their own."""
+    """Transform the archived pages again with other profiles, in a process of its own."""
     check_syntaxes(settings)
     worker = InspectWorker()
     try:
@@ -103,7 +103,7 @@ def _again(pages: Iterator[PageFindings], warehouse: Warehouse, settings: Settin
             if seen is None:
                 yield page
             else:
-                # Other rules than those of the visits: there is nothing to compare with.
+                # The rules differ from those of earlier visits, so nothing can be compared.
                 yield PageFindings(
                     msgspec.structs.replace(page.row, audit=seen.audit, fixed=(), visits=1), seen.findings
                 )
@@ -141,7 +141,7 @@ def _print(s: Session, report: AuditReport, limit: int, output: Path | None) -> 
 
 
 def _print_screen(s: Session, report: AuditReport, limit: int) -> None:
-    """For a terminal: sites as a table, lines that are wrapped between words, addresses that stay in one line."""
+    """For a terminal: sites as a table, text wrapped between words, each address in one line."""
     names = ("pages", "with_data", "errors", "warnings", "new", "fixed")
     s.table(
         ["site", "score", *(name.replace("_", " ") for name in names)],

@@ -65,13 +65,13 @@ def search(
     facets
         also count hits by type, vocabulary, site, language, kind and year
     exact
-        only pages with all words as they are written: no other forms, spellings or fewer words
+        only pages with all words exactly as written: no other forms, no other spellings, no fewer words
     things
         print things with these words instead of pages: events, people, products …
     gone
-        also pages that their server no longer has
+        include pages that their server no longer has
     explain
-        print what each score is made of
+        print the parts of each score
     as_sparql
         print the equivalent SPARQL query instead of searching
     """
@@ -122,13 +122,13 @@ def _print_things(s: Session, found: list[Thing], *, fail_empty: bool) -> None:
             for thing in found
         ]
         s.table(["thing", "type", "iri", "page"], rows)
-        s.say(f"{len(found)} found; `quadloom show IRI` prints what all pages state about one")
+        s.say(f"{len(found)} found; to see what all pages state about one: `quadloom show IRI`")
     if not found and fail_empty:
         raise NothingFound("no thing matches", hint=_FEWER)
 
 
 def _print_hits(s: Session, answer: SearchAnswer, reasons: Sequence[str] = ()) -> None:
-    """`reasons`: the filters that no page passes."""
+    """Print an answer. `reasons`: the filters that no page passes."""
     if s.json:
         s.emit(_record(answer))
         return
@@ -167,7 +167,7 @@ def _record(answer: SearchAnswer) -> dict[str, object]:
 
 
 def _notes(answer: SearchAnswer) -> list[str]:
-    """How the words were taken, if it was not as they are written."""
+    """How the words were read, if not as they are written."""
     notes = [
         f"Showing results for {item.used}: no page has {item.asked}. To search for it as written: --exact"
         for item in answer.corrections

@@ -32,7 +32,7 @@ def show(
     limit: int = 200,
     raw: bool = False,
 ) -> None:
-    """Show what is known about an entity, with the pages that say so; or, with `show page URL`, a page and its history.
+    """Show all statements about an entity with their pages, or with `show page URL` a page and its history.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def show(
 
 
 def _print_entity(s: Session, entity: Entity, names: Callable[[str], str], limit: int) -> None:
-    """For a terminal: statements with numbered sources, which are listed once below."""
+    """For a terminal: statements with the numbers of their sources, which are listed below."""
     s.write(f"{entity.label or entity.iri}  {', '.join(type_name(name) for name in entity.types)}\n{entity.iri}\n")
     numbers: dict[str, int] = {}
 
@@ -108,7 +108,7 @@ def _print_entity(s: Session, entity: Entity, names: Callable[[str], str], limit
 
 
 def _values(found: Property, names: Callable[[str], str]) -> dict[str, list[str]]:
-    """Each value once, though pages write it with and without a language, with all its sources."""
+    """Each value once, with all its sources, though pages may write it with and without a language."""
     merged: dict[str, tuple[str, list[str]]] = {}
     for statement in found.statements:
         value = statement.value

@@ -240,7 +240,7 @@ def _print_screen(s: Session, summary: dict[str, Value]) -> None:
 
 
 def _vocabulary(groups: Mapping[str, Mapping[str, Value]], sizes: Mapping[str, str]) -> list[tuple[str, Value, str]]:
-    """The five numbers by their names, each with what is known besides."""
+    """The five numbers by their names, each with further details."""
     more = {
         "pages_visited": _counted(groups.get("outcomes", {})),
         "documents_indexed": sizes.get("text", ""),
@@ -260,7 +260,7 @@ def _counted(group: Mapping[str, Value]) -> str:
 
 
 def _queue(frontier: Mapping[str, Value]) -> str:
-    """The states of URLs, in the words of a crawl's last lines."""
+    """The states of URLs, in the words that a crawl prints at its end."""
     counts = _numbers(frontier)
     parts = [
         f"{counts.get(name, 0):,} {text}" for name, text in _STATES.items() if counts.get(name) or name == "queued"

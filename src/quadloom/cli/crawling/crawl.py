@@ -76,21 +76,21 @@ def crawl(
     Parameters
     ----------
     urls
-        URLs to start from; without any, the queue (or `crawl.seeds`) is crawled
+        URLs to start from; without any, the crawl continues with its queue, or with `crawl.seeds`
     depth
-        most links away from a seed
+        follow at most this many links away from a seed
     max_failures
         exit with code 5 if more visits than this failed
     own_site
-        the hosts of these URLs are your own: no pauses between requests, 16 requests at the same time
+        the hosts of these URLs are yours: no pauses between requests, 16 requests at the same time
     order
-        which of the unread pages are read first
+        which unread pages are read first
     site_search
-        most requests to each host's own search, to find pages that no page links to
+        send at most this many requests to each host's own search, to find pages that no page links to
     forever
         do not end: keep known pages fresh, and read new ones
     until_input_ends
-        finish and save when standard input ends, so that a crawl does not outlive the program that started it
+        stop and save when standard input ends, so that the crawl ends with the program that started it
     ray
         address of a Ray cluster (auto, local, ray://host:10001) whose machines crawl together
     ray_workers
@@ -145,7 +145,7 @@ def chosen_phases(names: Sequence[str]) -> frozenset[PhaseName]:
 
 
 def check_start(s: Session, starts: list[str]) -> None:
-    """Refuse bad arguments before a warehouse is created, so that a failed first attempt leaves nothing behind."""
+    """Refuse bad arguments before a warehouse is created, so that a failed first attempt leaves no files."""
     for url in starts:
         try:
             Url.parse(url)
@@ -165,7 +165,7 @@ def check_start(s: Session, starts: list[str]) -> None:
     first = starts or s.settings.crawl.seeds
     if not first:
         raise UsageError(
-            f"nothing to crawl: no URL given, and there is no warehouse at {s.warehouse} to continue",
+            f"nothing to crawl: no URL is given, and there is no warehouse at {s.warehouse} to continue",
             hint="give a URL: `quadloom crawl https://your.site`",
         )
     private = all(is_opened(Url.parse(url).host, s.settings.guard) for url in first)
@@ -177,7 +177,7 @@ def with_own_sites(settings: Settings, starts: Sequence[str]) -> Settings:
     """The settings for a user who owns the hosts of these URLs."""
     if not starts:
         raise UsageError(
-            "--own-site needs a URL, to know which host is yours",
+            "--own-site needs a URL, because it applies to the hosts of the URLs",
             hint="give the URL again, or write a [[site]] table with own = true",
         )
     hosts = sorted({Url.parse(url).host for url in starts})
@@ -188,23 +188,23 @@ def with_own_sites(settings: Settings, starts: Sequence[str]) -> Settings:
 def _when_input_ends(then: Callable[[], None]) -> None:
     """Call `then` once, from another thread, when standard input ends.
 
-    The program that started this process holds the other end of its standard input open. Any end of that program,
-    SIGKILL included, closes it. Works on every system, and leaves time to finish what is in progress.
+    The program that started this process holds the other end of its standard input open. It is closed however that
+    program ends, even by SIGKILL. This works on every system, and the crawl has time to finish what is in progress.
     """
 
-    # Not through sys.stdin.buffer: a thread that waits in it holds its lock, and the interpreter would abort at exit.
+    # Not sys.stdin.buffer: a thread that waits in it holds its lock, and the interpreter would abort at exit.
     number = sys.stdin.fileno()
 
     def wait() -> None:
         while os.read(number, _PIECE):
-            pass  # the content does not matter, only that the other end is open
+            pass  # only the end matters
         then()
 
     threading.Thread(target=wait, name="lifeline", daemon=True).start()
 
 
 def _stop_quietly(s: Session, running: RunningCrawl) -> None:
-    """Stop the crawl: the program that started it has ended, and probably nobody reads its messages."""
+    """Stop the crawl without messages: the program that started it has ended."""
     s.quiet = True
     running.stop()
 
@@ -212,7 +212,7 @@ def _stop_quietly(s: Session, running: RunningCrawl) -> None:
 def follow_crawl(s: Session, running: RunningCrawl) -> tuple[CrawlReport, bool]:
     """Run a crawl to its end with progress on stderr; returns its report and whether it was interrupted.
 
-    The first Ctrl-C (or SIGTERM) finishes and saves what is in progress, the second ends at once.
+    The first Ctrl-C or SIGTERM finishes and saves what is in progress, the second ends the crawl at once.
     """
     interrupted = threading.Event()
 
@@ -236,7 +236,7 @@ def follow_crawl(s: Session, running: RunningCrawl) -> tuple[CrawlReport, bool]:
 
 
 def require_contact(s: Session, warehouse: Warehouse, starts: list[str]) -> None:
-    """Ask for a contact address for the visited sites, once; the warehouse remembers it."""
+    """Ask the user for a contact address for the visited sites; the warehouse stores it."""
     check_contact(s.settings.crawl.contact)
     if s.settings.crawl.contact or warehouse.requests.contact or warehouse.requests.is_private(starts):
         return
@@ -245,13 +245,13 @@ def require_contact(s: Session, warehouse: Warehouse, starts: list[str]) -> None
     s.err.print("A URL or mail address at which the sites you visit can reach you: ", end="")
     answer = sys.stdin.readline().strip()
     if not answer:
-        raise SettingsError("no contact given", hint="add --contact you@example.org")
+        raise SettingsError("no contact is given", hint="add --contact you@example.org")
     check_contact(answer)
     warehouse.requests.remember_contact(answer)
 
 
 def check_contact(contact: str) -> None:
-    """Raises `SettingsError` for what the owner of a site could not use. Empty is not checked here."""
+    """Raise `SettingsError` for a contact that is neither a mail address nor a URL. An empty one passes."""
     if not contact or _CONTACT.fullmatch(contact):
         return
     raise SettingsError(
@@ -268,6 +268,6 @@ def _can_ask() -> bool:
 
 def _no_contact() -> SettingsError:
     return SettingsError(
-        "no contact given: the sites you visit must be able to reach you",
+        "no contact is given: the sites you visit must be able to reach you",
         hint="add --contact you@example.org, or contact = … below [crawl] in quadloom.toml",
     )

@@ -38,7 +38,7 @@ def show() -> None:
 
 @scope.command
 def add(*, include: Patterns = None, exclude: Patterns = None, host: Patterns = None) -> None:
-    """Add rules. Queued URLs that are now out of scope are set aside, those that are in scope again are queued.
+    """Add rules. Queued URLs that are now out of scope are parked; parked ones that are in scope again are queued.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def _change(include: Patterns, exclude: Patterns, host: Patterns, *, remove: boo
     s = session()
     rules = ScopeEdits(tuple(include or ()), tuple(exclude or ()), tuple(host or ()))
     if not any(rules.rules):
-        raise UsageError("no rule was given", hint="give --include, --exclude or --host with a pattern")
+        raise UsageError("no rule is given", hint="give --include, --exclude or --host with a pattern")
     request = {"remove": remove, "rules": msgspec.to_builtins(rules)}
     moved = s.change("scope", request, lambda warehouse: warehouse.scope.change(rules, remove=remove))
     s.report({"moved": moved}, f"the scope is changed; {moved} queued URLs were moved in or out of it")

@@ -59,7 +59,7 @@ def add(
     query
         a SPARQL query, or a file with one; changes of its answer are reported
     webhook
-        URL to POST notices to; without it, `quadloom changes` and the feed have them
+        URL to POST notices to; without it, read them with `quadloom changes` or from the feed
     secret_file
         file with the secret that signs POSTed notices
     """
@@ -120,7 +120,7 @@ class _Listed(NamedTuple):
 
 @subscribe.command
 def remove(id: str) -> None:
-    """Remove a subscription; its notices stay until subscriptions.keep ends.
+    """Remove a subscription; its notices are kept for subscriptions.keep.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def remove(id: str) -> None:
 def hubs() -> None:
     """List the pages whose WebSub hubs report changes, and the state of each subscription.
 
-    Secrets and callback addresses are never shown.
+    Secrets and callback addresses are never printed.
     """
     s = session()
     with s.read() as warehouse:
@@ -167,7 +167,7 @@ def changes(
     Parameters
     ----------
     since
-        only notices after this id, the last one you have seen
+        only notices after this id
     subscription
         only notices of this subscription
     follow
@@ -193,7 +193,7 @@ def changes(
             printed += len(found)
             if (limit and printed >= limit) or (not found and not follow):
                 break
-            sys.stdout.flush()  # a reader of a pipe must get them now
+            sys.stdout.flush()  # so that the reader of a pipe gets them now
             if not found:
                 time.sleep(_POLL)
         if not printed and not warehouse.subscriptions.all():

@@ -92,15 +92,15 @@ def collect(
     searcher
         searxng:URL, brave:, file:PATH or warehouse:
     budget
-        most requests in all
+        send at most this many requests in total
     per_site
-        most documents taken from one site
+        take at most this many documents from a site
     strategy
         adaptive, liu-agah, best-first, breadth-first or random
     home_pages_only
         take only home pages from web search results, as Liu and Agah did
     embeddings
-        judge documents with this sentence-transformers model (extra `embeddings`) instead of the built-in one
+        judge documents with this sentence-transformers model (extra `embeddings`) instead of the built-in judge
     every
         look for new pages again after this time, such as 7d; `crawl --forever` or `worker --forever` does it
     """

@@ -53,17 +53,17 @@ def worker(
 
 
 def crawl_on_ray(s: Session, starts: list[str], address: str, workers: int) -> int:
-    """Queue the seeds, run workers on Ray until none has URLs left, and print what they did."""
+    """Queue the seeds, run workers on Ray until none has URLs left, and print their results."""
     if not s.settings.stores.frontier.startswith("postgresql://"):
         raise SettingsError(
-            "workers on Ray need a database that all of them can reach",
+            "workers on Ray need a database that all machines can reach",
             hint="set stores.frontier to postgresql://user@host:5432/database; see docs/howto/many-machines.md",
         )
     interrupted = threading.Event()
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
         interrupted.set()
-        s.say_at_once("asking the workers to finish what is in progress")
+        s.say_at_once("the workers finish what is in progress and stop")
 
     previous = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -29,7 +29,7 @@ SUMMARY = "Turn websites into a graph you can query: crawl sites, extract their 
 
 # Purpose → name → (where it is below quadloom.cli, one line of help). Loaded when used: `quadloom --version` must not
 # import parsers and engines.
-_OWN = {
+_OWN_COMMANDS = {
     "Begin": {
         "demo": ("demo:demo", "Crawl six small sites that come with Quadloom, then answer three questions."),
         "init": ("upkeep.config:init", "Write a commented quadloom.toml."),
@@ -99,7 +99,7 @@ _OWN = {
 }
 _GROUPS = {
     title: {name: (f"quadloom.cli.{where}", help_) for name, (where, help_) in commands.items()}
-    for title, commands in _OWN.items()
+    for title, commands in _OWN_COMMANDS.items()
 }
 COMMANDS = {name: found for group in _GROUPS.values() for name, found in group.items()}
 MEASURE = "Measure"  # the group of commands that other packages add

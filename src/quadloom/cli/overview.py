@@ -39,7 +39,7 @@ _SWITCHES = {
 }
 _HELP, _VERSION = ("--help", "-h"), "--version"
 _HINT = "to see the options of every command: `quadloom --help`"
-_NARROWEST = 40  # columns
+_MIN_COLUMNS = 40  # columns
 _CYAN, _BOLD, _END = "\x1b[36m", "\x1b[1m", "\x1b[0m"
 
 
@@ -96,7 +96,7 @@ def overview(
     summary: str, groups: Mapping[str, Mapping[str, tuple[str, str]]], columns: int, *, colour: bool = False
 ) -> str:
     """All commands by purpose. `groups`: title → command → (where it is, one line of help)."""
-    lines = ["Usage: quadloom COMMAND [OPTIONS]", "", *textwrap.wrap(summary, max(columns, _NARROWEST)), ""]
+    lines = ["Usage: quadloom COMMAND [OPTIONS]", "", *textwrap.wrap(summary, max(columns, _MIN_COLUMNS)), ""]
     for title, commands in groups.items():
         if commands:
             lines += _box(title, [(name, help_) for name, (_, help_) in commands.items()], columns, colour)
@@ -115,7 +115,7 @@ def terminal() -> tuple[int, bool]:
 
 def _box(title: str, rows: Iterable[tuple[str, str]], columns: int, colour: bool) -> Iterator[str]:
     rows = list(rows)
-    width, first = max(columns, _NARROWEST), max(len(name) for name, _ in rows)
+    width, first = max(columns, _MIN_COLUMNS), max(len(name) for name, _ in rows)
     bold, cyan, end = (_BOLD, _CYAN, _END) if colour else ("", "", "")
     yield f"╭─ {bold}{title}{end} {'─' * (width - len(title) - 5)}╮"
     for name, text in rows:

@@ -23,9 +23,9 @@ if TYPE_CHECKING:  # imported when something is shown
     from rich.live import Live
     from rich.text import Text
 
-_AFTER = 1.0  # seconds until a bar appears
-_BAR = 16  # columns
-_RECENT = 0.3  # weight of the newest rate
+_SHOW_AFTER = 1.0  # seconds until a bar appears
+_BAR_COLUMNS = 16  # columns
+_NEWEST_WEIGHT = 0.3  # weight of the newest rate
 
 
 class LiveDisplay:
@@ -100,9 +100,9 @@ class Progress(LiveDisplay):
         self._total = total or self._total
         if elapsed := self.due():
             newest = (done - self._done) / elapsed
-            self._rate = newest if not self._rate else _RECENT * newest + (1 - _RECENT) * self._rate
+            self._rate = newest if not self._rate else _NEWEST_WEIGHT * newest + (1 - _NEWEST_WEIGHT) * self._rate
             self._done = done
-            if self.seconds >= _AFTER:
+            if self.seconds >= _SHOW_AFTER:
                 self.draw(self.line(done), "")
 
     def line(self, done: int) -> Text:
@@ -139,8 +139,8 @@ def bar(done: int, total: int) -> Text:
     """A bar of fixed width, so that what follows it does not move."""
     from rich.text import Text
 
-    full = min(_BAR, _BAR * done // total) if total else 0
-    return Text("━" * full, style="green").append("─" * (_BAR - full), style="bright_black")
+    full = min(_BAR_COLUMNS, _BAR_COLUMNS * done // total) if total else 0
+    return Text("━" * full, style="green").append("─" * (_BAR_COLUMNS - full), style="bright_black")
 
 
 def rate(per_second: float) -> str:

@@ -15,8 +15,8 @@ from quadloom.web.view.charts import Mark, bars, timeline, world
 from quadloom.web.view.environment import report_document
 from quadloom.web.view.pictures import NetworkEdge, Node, network, schema_network
 
-_TYPES = 15
-_DRAWN_SITES = 24
+_MAX_TYPES = 15
+_MAX_SITES = 24
 
 
 def report_html(summary: CrawlSummary, *, title: str, now: float) -> str:
@@ -28,7 +28,7 @@ def report_html(summary: CrawlSummary, *, title: str, now: float) -> str:
         title=title,
         now=now,
         tiles=_tiles(summary),
-        types=bars([Mark(type_name(iri), count) for iri, count in summary.types[:_TYPES]], "Things by type"),
+        types=bars([Mark(type_name(iri), count) for iri, count in summary.types[:_MAX_TYPES]], "Things by type"),
         map=world([Mark(one.name, one.longitude, one.latitude) for one in summary.places], "Places"),
         timeline=timeline([Mark(one.name, one.at) for one in summary.dates], "Dates"),
         schema=Markup(schema_network(summary.schema, lambda one: f"#type-{places[one.iri]}") if places else ""),
@@ -59,7 +59,7 @@ def _tiles(summary: CrawlSummary) -> list[tuple[str, str, str]]:
 def _sites(summary: CrawlSummary) -> str:
     """Links between sites; empty if there is only one."""
     pages = dict(summary.sites)
-    shown = list(dict.fromkeys(site for link in summary.links for site in (link.source, link.target)))[:_DRAWN_SITES]
+    shown = list(dict.fromkeys(site for link in summary.links for site in (link.source, link.target)))[:_MAX_SITES]
     nodes = {site: Node(f"{site} · {pages.get(site, 0)}", f"#site-{place}", site) for place, site in enumerate(shown)}
     most = max((link.links for link in summary.links), default=1)
     edges = [

@@ -18,7 +18,7 @@ from quadloom.model.outcome import Outcome, PageRow
 from quadloom.stores.opened import Stores
 from quadloom.stores.protocols.catalog import Catalog
 
-_MOST = 2000
+_MAX_ROWS = 2000
 _FACTS = "name price priceCurrency startDate endDate birthDate telephone isbn gtin13 sku datePublished foundingDate"
 _LINKS = "image logo url sameAs contentUrl thumbnailUrl mainEntityOfPage"
 _SUSPECTS = """SELECT ?s ?p
@@ -27,12 +27,12 @@ GROUP BY ?s ?p (LANG(?o) AS ?language) HAVING (COUNT(DISTINCT STR(?o)) > 1 && CO
 ORDER BY ?s ?p LIMIT {most}"""
 _STATED = """SELECT ?s ?p (LANG(?o) AS ?language) (STR(?o) AS ?value) ?g
 WHERE {{ VALUES (?s ?p) {{ {pairs} }} GRAPH ?g {{ ?s ?p ?o }} FILTER(isLiteral(?o)) }}"""
-_PAIRS = 200  # in one query
+_MAX_PAIRS = 200  # in one query
 _IN_BRACKETS = re.compile(r'[^\x00-\x20<>"{}|^`\\]+\Z')  # an IRI of another store may be none
-_POINTED = """SELECT DISTINCT ?g ?s ?p ?o
+_LINKED = """SELECT DISTINCT ?g ?s ?p ?o
 WHERE {{ VALUES ?p {{ {terms} }} GRAPH ?g {{ ?s ?p ?o }} FILTER(isIRI(?o)) }} LIMIT {most}"""
 _DEAD = frozenset((Outcome.GONE, Outcome.FAILED))
-_REST = 10.0  # a server asks again when ten times as long has passed as the last answer took
+_PAUSE_FACTOR = 10.0  # a server asks again when ten times as long has passed as the last answer took
 
 Asked = Callable[[str], Iterator[bytes]]
 """Answers to a SPARQL query as JSON, as `QuadStore.parts` gives them."""
@@ -68,7 +68,7 @@ class AcrossCache:
                 return last
             began = self._clock()
             found = find()
-            self._last, self._until = (mark, found), self._clock() + _REST * (self._clock() - began)
+            self._last, self._until = (mark, found), self._clock() + _PAUSE_FACTOR * (self._clock() - began)
             return found
         finally:
             self._asking.release()
@@ -123,7 +123,7 @@ def _all_across(asked: Asked, catalog: Catalog) -> Iterator[tuple[str, Finding]]
         )
         yield conflict.page, finding
     targets: dict[str, PageRow | None] = {}  # pages of a site point to the same logo
-    for row in all_rows(asked, _POINTED.format(terms=_terms(_LINKS), most=50 * _MOST)):
+    for row in all_rows(asked, _LINKED.format(terms=_terms(_LINKS), most=50 * _MAX_ROWS)):
         address = row["o"]
         if address not in targets:
             targets[address] = page_of(catalog, address)
@@ -157,10 +157,10 @@ class _Conflict(NamedTuple):
 def _conflicts(asked: Asked) -> Iterator[_Conflict]:
     """Several values are no conflict as long as all pages share one. Pages in different parts of the store are not
     compared; those of one site are in one part."""
-    suspects = [(row["s"], row["p"]) for row in all_rows(asked, _SUSPECTS.format(terms=_terms(_FACTS), most=_MOST))]
+    suspects = [(row["s"], row["p"]) for row in all_rows(asked, _SUSPECTS.format(terms=_terms(_FACTS), most=_MAX_ROWS))]
     suspects = list(dict.fromkeys([one for one in suspects if _IN_BRACKETS.match(one[0])]))
-    for start in range(0, len(suspects), _PAIRS):
-        pairs = " ".join(f"(<{subject}> <{predicate}>)" for subject, predicate in suspects[start : start + _PAIRS])
+    for start in range(0, len(suspects), _MAX_PAIRS):
+        pairs = " ".join(f"(<{subject}> <{predicate}>)" for subject, predicate in suspects[start : start + _MAX_PAIRS])
         stated: dict[tuple[str, str, str], dict[str, set[str]]] = {}
         for row in all_rows(asked, _STATED.format(pairs=pairs)):
             key = (row["s"], row["p"], row["language"])

@@ -16,9 +16,9 @@ from quadloom.asking.things.paths import BLANK, NAMES, RDF_TYPE, canonical, comp
 from quadloom.asking.things.profile import label_of
 from quadloom.stores.protocols.quads import QuadStore
 
-_MOST_PARTS = 4  # values shown of a part
-_DEPTH = 2  # parts of parts
-_LONGEST = 300  # characters of a value
+_MAX_PARTS = 4  # values shown of a part
+_MAX_DEPTH = 2  # parts of parts
+_MAX_VALUE = 300  # characters of a value
 
 Node = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple
 
@@ -98,13 +98,13 @@ class _Side:
         return _is_blank(node) and node in self._objects
 
     def values(self, nodes: Sequence[Node], names: dict[str, str]) -> list[str]:
-        return [self._text(node, names, _DEPTH) for node in nodes]
+        return [self._text(node, names, _MAX_DEPTH) for node in nodes]
 
     def _text(self, node: Node, names: dict[str, str], depth: int) -> str:
         if isinstance(node, ox.Literal):
-            return node.value[:_LONGEST]
+            return node.value[:_MAX_VALUE]
         if isinstance(node, ox.Triple):
-            return str(node)[:_LONGEST]
+            return str(node)[:_MAX_VALUE]
         said = self.things.get(node.value, {}) if _is_blank(node.value) else {}
         # A part that came is in the store by now, as that of its thing; what it says is better, and goes with "before".
         name = names.get(node.value) or ("" if said else self._name_of(node.value))
@@ -115,7 +115,7 @@ class _Side:
             for predicate, values in said.items()
             if predicate != RDF_TYPE and depth
             for value in values
-        ][:_MOST_PARTS]
+        ][:_MAX_PARTS]
         return ", ".join(parts) or _fallback(node.value, said)
 
 

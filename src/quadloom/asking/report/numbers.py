@@ -16,7 +16,7 @@ from quadloom.stores.protocols.text import TextIndex
 from quadloom.stores.statistics import statements_of
 
 _WITHOUT_CONTENT = ("redirect", "unknown")
-_COUNTED = 1_000_000  # statements of pages, up to which a server counts those about pages: .6 s a million
+_MAX_COUNTED = 1_000_000  # statements of pages, up to which a server counts those about pages: .6 s a million
 
 
 class WarehouseNumbers(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +52,7 @@ def numbers_of(catalog: Catalog, text: TextIndex, quads: QuadStore, *, patient: 
         pages_with_content=sum(n for kind, n in counts_of(counts, "kind").items() if kind not in _WITHOUT_CONTENT),
         documents_indexed=len(text),
         statements_by_pages=stated,
-        statements_about_pages=len(quads) - stated if patient or stated <= _COUNTED else None,
+        statements_about_pages=len(quads) - stated if patient or stated <= _MAX_COUNTED else None,
     )
 
 

@@ -22,9 +22,9 @@ _LATITUDES = (SCHEMA + "latitude", PREFIXES["geo"] + "lat", PREFIXES["vcard"] + 
 _LONGITUDES = (SCHEMA + "longitude", PREFIXES["geo"] + "long", PREFIXES["vcard"] + "longitude")
 _LEADS_TO_PLACE = frozenset((SCHEMA + "geo", SCHEMA + "location", PREFIXES["geo"] + "location", SCHEMA + "address"))
 _DATE = re.compile(r"[12]\d{3}-\d\d(-\d\d)?([T ]\d\d:.*)?")
-_LONGEST = 60  # characters of a name made of values
-_STATEMENTS = 40  # of a part
-_PARTS = 60
+_MAX_NAME = 60  # characters of a name made of values
+_MAX_STATEMENTS = 40  # of a part
+_MAX_PARTS = 60
 
 
 class Coordinates(msgspec.Struct, frozen=True):
@@ -67,7 +67,7 @@ def portrait(quads: QuadStore, entity: Entity) -> Portrait:
 def part_names(quads: QuadStore, iris: Iterable[str]) -> dict[str, str]:
     """Names for blank nodes: their label, or their values, or their type."""
     found = {}
-    for iri in list(dict.fromkeys(iri for iri in iris if iri.startswith(BLANK)))[:_PARTS]:
+    for iri in list(dict.fromkeys(iri for iri in iris if iri.startswith(BLANK)))[:_MAX_PARTS]:
         found[iri] = _part_name(quads, iri)
     return found
 
@@ -75,14 +75,14 @@ def part_names(quads: QuadStore, iris: Iterable[str]) -> dict[str, str]:
 def _part_name(quads: QuadStore, iri: str) -> str:
     literals: dict[str, str] = {}
     kind = ""
-    for predicate, value in statements_of(quads, iri, _STATEMENTS):
+    for predicate, value in statements_of(quads, iri, _MAX_STATEMENTS):
         if isinstance(value, ox.Literal):
             literals.setdefault(predicate, value.value)
         elif predicate == RDF_TYPE and isinstance(value, ox.NamedNode):
             kind = kind or type_name(value.value)
     text = best_name(literals) or ", ".join(value for value in literals.values() if not value.startswith("http"))
-    if len(text) > _LONGEST:
-        text = text[: _LONGEST - 1] + "…"
+    if len(text) > _MAX_NAME:
+        text = text[: _MAX_NAME - 1] + "…"
     return text or kind or "part without a name"
 
 

@@ -11,7 +11,7 @@ from quadloom.asking.sparql.frames import require
 from quadloom.asking.sparql.result_formats import without_formulas
 from quadloom.asking.things.table import CellValue, TableColumn, ThingRow, ThingTable
 
-_BETWEEN = " | "  # values of one cell
+_SEPARATOR = " | "  # values of one cell
 
 
 def headings(table: ThingTable) -> list[str]:
@@ -21,7 +21,7 @@ def headings(table: ThingTable) -> list[str]:
 
 
 def cells(row: ThingRow) -> list[str]:
-    return [row.iri, *(_text(values) for values in row.cells), _BETWEEN.join(row.sources)]
+    return [row.iri, *(_text(values) for values in row.cells), _SEPARATOR.join(row.sources)]
 
 
 def as_csv(table: ThingTable) -> bytes:
@@ -75,4 +75,4 @@ def _heading(column: TableColumn, labels: list[str]) -> str:
 
 
 def _text(values: tuple[CellValue, ...]) -> str:
-    return _BETWEEN.join(value.text for value in values)
+    return _SEPARATOR.join(value.text for value in values)

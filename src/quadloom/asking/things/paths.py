@@ -28,7 +28,7 @@ NAMES = tuple(
 )  # fmt: skip
 SAME = (PREFIXES["owl"] + "sameAs", SCHEMA + "sameAs")
 # Types of parts of other things. They are listed after the types that people look for.
-PLUMBING = frozenset(
+PART_TYPES = frozenset(
     SCHEMA + name
     for name in (
         "BreadcrumbList", "ListItem", "ItemList", "Offer", "AggregateOffer", "AggregateRating", "Rating",

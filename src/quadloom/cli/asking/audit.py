@@ -30,7 +30,7 @@ from quadloom.settings import Settings
 from quadloom.warehouse import Warehouse
 
 _MARKS = {"error": "✗", "warning": "!", "info": "·"}
-_IMPROVED = 5  # groups of what was fixed that are printed
+_MAX_IMPROVED = 5  # groups of what was fixed that are printed
 AuditFormat = Literal["text", "json", "sarif", "junit", "html"]
 
 
@@ -187,7 +187,7 @@ def group_report(report: AuditReport, limit: int) -> Iterator[str]:
     for group in shown[:limit]:
         yield ""
         yield from group_lines(group)
-    for one in report.improved[:_IMPROVED]:
+    for one in report.improved[:_MAX_IMPROVED]:
         yield ""
         yield f"✓ fixed  {one.site}"
         yield f"  {one.headline}"

@@ -19,7 +19,7 @@ from quadloom.fetching.transport import ADVICE
 from quadloom.model.finding import WEIGHT, FindingRecord
 
 _WIDTH = 80
-_ROWS = 30
+_MAX_ITEMS = 30
 _MARKS = {"error": "✗ error", "warning": "! warning", "info": "· remark"}
 Format = Literal["text", "turtle", "nquads", "jsonld", "json"]
 
@@ -151,15 +151,16 @@ def _verdict(seen: Inspection) -> str:
 
 def _table(seen: Inspection) -> Iterator[str]:
     rows = [
-        (item.syntax, item.type or "-", item.id, ", ".join(_locals(item.properties))) for item in seen.items[:_ROWS]
+        (item.syntax, item.type or "-", item.id, ", ".join(_locals(item.properties)))
+        for item in seen.items[:_MAX_ITEMS]
     ]
     head = ("syntax", "type", "id", "properties")
     widths = [min(max(len(row[column]) for row in (head, *rows)), 28) for column in range(3)]
     for row in (head, *rows):
         cells = [cut(row[column], widths[column]).ljust(widths[column]) for column in range(3)]
         yield cut("  ".join((*cells, row[3])), _WIDTH).rstrip()
-    if len(seen.items) > _ROWS:
-        yield f"… and {len(seen.items) - _ROWS} more (--json has all)"
+    if len(seen.items) > _MAX_ITEMS:
+        yield f"… and {len(seen.items) - _MAX_ITEMS} more (--json has all)"
 
 
 def _locals(properties: tuple[str, ...]) -> list[str]:

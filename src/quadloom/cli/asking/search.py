@@ -17,7 +17,7 @@ from quadloom.errors import NothingFound
 from quadloom.model.timestamps import day
 from quadloom.stores.protocols.text import Hit, SearchAnswer
 
-_FEWER = "try fewer or shorter words, or light* to match the start of a word"
+_NOTHING_HINT = "try fewer or shorter words, or light* to match the start of a word"
 
 
 def search(
@@ -110,7 +110,7 @@ def search(
         reasons = [] if answer.total else why_nothing(stores.text, request)
     _print_hits(s, answer, reasons)
     if not answer.total and fail_empty:
-        raise NothingFound("no page matches", hint=_FEWER)
+        raise NothingFound("no page matches", hint=_NOTHING_HINT)
 
 
 def _print_things(s: Session, found: list[Thing], *, fail_empty: bool) -> None:
@@ -124,7 +124,7 @@ def _print_things(s: Session, found: list[Thing], *, fail_empty: bool) -> None:
         s.table(["thing", "type", "iri", "page"], rows)
         s.say(f"{len(found)} found; to see what all pages state about one: `quadloom show IRI`")
     if not found and fail_empty:
-        raise NothingFound("no thing matches", hint=_FEWER)
+        raise NothingFound("no thing matches", hint=_NOTHING_HINT)
 
 
 def _print_hits(s: Session, answer: SearchAnswer, reasons: Sequence[str] = ()) -> None:
@@ -146,7 +146,9 @@ def _print_hits(s: Session, answer: SearchAnswer, reasons: Sequence[str] = ()) -
             s.say(f"{name}: " + ", ".join(f"{value} {count}" for value, count in values[:8]))
     s.say(f"{answer.total} found in {answer.seconds * 1000:.0f} ms")
     if not answer.total:
-        s.say("hint: to list the types, sites and kinds in use: `quadloom stats`" if reasons else f"hint: {_FEWER}")
+        s.say(
+            "hint: to list the types, sites and kinds in use: `quadloom stats`" if reasons else f"hint: {_NOTHING_HINT}"
+        )
 
 
 def _record(answer: SearchAnswer) -> dict[str, object]:

@@ -88,7 +88,7 @@ def sites(*, sort: Literal["pages", "queued", "failed", "next"] = "pages", limit
     rows, now = sorted(rows, key=_SITE_ORDERS[sort])[:limit], time.time()
 
     def record(row: HostRow) -> dict[str, object]:
-        found = {name: value for name, value in msgspec.structs.asdict(row).items() if name not in _UNPRINTED}
+        found = {name: value for name, value in msgspec.structs.asdict(row).items() if name not in _HIDDEN_FIELDS}
         return {**found, "reason": row.block_reason, "traps": traps.get(row.host, [])}
 
     def cells(row: HostRow) -> list[object]:
@@ -103,7 +103,7 @@ def sites(*, sort: Literal["pages", "queued", "failed", "next"] = "pages", limit
         s.say("no host was visited yet\nhint: begin with `quadloom crawl URL`")
 
 
-_UNPRINTED = ("block_reason", "crawl_delay", "robots", "robots_expires")  # of a host: renamed, or not for people
+_HIDDEN_FIELDS = ("block_reason", "crawl_delay", "robots", "robots_expires")  # of a host: renamed, or not for people
 _SITE_ORDERS: dict[str, Callable[[HostRow], float]] = {
     "pages": lambda row: -row.pages,
     "queued": lambda row: -row.queued,

@@ -14,9 +14,9 @@ from quadloom.errors import UsageError
 from quadloom.warehouse import Warehouse
 from quadloom.web.view.filters import date_words
 
-_LISTED = 40
-_WIDEST = 60  # characters of a cell on a terminal
-_READABLE = 26  # columns that a text needs to be read
+_MAX_TYPES = 40
+_MAX_CELL = 60  # characters of a cell on a terminal
+_TEXT_COLUMNS = 26  # columns that a text needs to be read
 
 
 def table(
@@ -77,7 +77,7 @@ def _print(s: Session, found: ThingTable, format: str) -> None:
         case _:
             rows = [cells(row) for row in found.rows]
             if s.is_terminal:  # without IRI and sources, which would fill the screen
-                texts = [[cut(date_words(text), _WIDEST) for text in row[1:-1]] for row in rows]
+                texts = [[cut(date_words(text), _MAX_CELL) for text in row[1:-1]] for row in rows]
                 _print_columns(s, headings(found)[1:-1], texts)
             else:
                 s.table(headings(found), rows)
@@ -89,7 +89,7 @@ def _print_columns(s: Session, names: list[str], rows: list[list[str]]) -> None:
     """The first columns, as many as can be read side by side; the others are named."""
     shown, used = 0, 0
     for place, name in enumerate(names):
-        used += min(_READABLE, max([len(name), *(len(row[place]) for row in rows)])) + 2
+        used += min(_TEXT_COLUMNS, max([len(name), *(len(row[place]) for row in rows)])) + 2
         if used > s.out.width and shown:
             break
         shown += 1
@@ -99,7 +99,7 @@ def _print_columns(s: Session, names: list[str], rows: list[list[str]]) -> None:
 
 
 def _list_types(s: Session, warehouse: Warehouse) -> None:
-    classes = warehouse.ask.statistics(limit=_LISTED).classes
+    classes = warehouse.ask.statistics(limit=_MAX_TYPES).classes
     s.table(["type", "name", "descriptions"], [[iri, type_name(iri), count] for iri, count in classes])
     if not classes:
         s.say("no page has structured data yet\nhint: begin with `quadloom crawl URL`")

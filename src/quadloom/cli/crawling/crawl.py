@@ -43,9 +43,9 @@ from quadloom.settings import Settings, SiteSettings
 from quadloom.stores.backends import exists
 from quadloom.warehouse import Warehouse
 
-_BARE = re.compile(r"[\w-]+(\.[\w-]+)+(:\d+)?(/|$)")  # example.org/page, as people write it
+_BARE_HOST = re.compile(r"[\w-]+(\.[\w-]+)+(:\d+)?(/|$)")  # example.org/page, as people write it
 _CONTACT = re.compile(r"(mailto:)?[^\s@/]+@[^\s@/]+|https?://[^\s/]+(/\S*)?")  # a mail address or a URL
-_PIECE = 4096  # bytes of standard input read at a time
+_READ_BYTES = 4096  # bytes of standard input read at a time
 
 
 def crawl(
@@ -150,7 +150,7 @@ def check_start(s: Session, starts: list[str]) -> None:
         try:
             Url.parse(url)
         except UrlError as error:
-            if _BARE.match(url):
+            if _BARE_HOST.match(url):
                 raise UrlError(error.message, hint=f"did you mean https://{url} ?") from None
             raise
     check_contact(s.settings.crawl.contact)
@@ -196,7 +196,7 @@ def _when_input_ends(then: Callable[[], None]) -> None:
     number = sys.stdin.fileno()
 
     def wait() -> None:
-        while os.read(number, _PIECE):
+        while os.read(number, _READ_BYTES):
             pass  # only the end matters
         then()
 
@@ -257,7 +257,7 @@ def check_contact(contact: str) -> None:
     raise SettingsError(
         f"the contact {contact!r} is neither a mail address nor a URL",
         hint=f"did you mean https://{contact} ?"
-        if _BARE.match(contact)
+        if _BARE_HOST.match(contact)
         else "write you@example.org or https://your.site/bot",
     )
 

@@ -26,8 +26,8 @@ from quadloom.warehouse import Warehouse
 
 subscribe = App(name="subscribe")
 Several = list[str] | None
-_SHOWN = 8  # changes of one notice
-_POLL = 0.5  # seconds between two polls with --follow
+_MAX_CHANGES = 8  # changes of one notice
+_POLL_SECONDS = 0.5  # seconds between two polls with --follow
 
 
 @subscribe.command
@@ -195,7 +195,7 @@ def changes(
                 break
             sys.stdout.flush()  # so that the reader of a pipe gets them now
             if not found:
-                time.sleep(_POLL)
+                time.sleep(_POLL_SECONDS)
         if not printed and not warehouse.subscriptions.all():
             s.say("there are no subscriptions\nhint: to follow a site: `quadloom subscribe add --site example.org`")
         elif not printed:
@@ -215,9 +215,9 @@ def _print(s: Session, warehouse: Warehouse, notice: NoticeMessage, raw: bool) -
             s.write(f"… and {notice.more} more")
         return
     found = warehouse.ask.readable(notice.added, notice.removed)
-    for change in found[:_SHOWN]:
+    for change in found[:_MAX_CHANGES]:
         s.write(f"  {change}")
-    more = max(0, len(found) - _SHOWN) + notice.more
+    more = max(0, len(found) - _MAX_CHANGES) + notice.more
     if more:
         s.write(f"  … and {more} more; to see all: --raw")
 

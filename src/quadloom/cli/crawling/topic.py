@@ -50,8 +50,8 @@ from quadloom.settings.loading import secret
 from quadloom.warehouse import Warehouse
 
 topic = App(name="topic")
-_HITS = 200  # taken from one web searcher
-_ROWS = 12  # rows of the live table
+_MAX_HITS = 200  # taken from one web searcher
+_MAX_ROWS = 12  # rows of the live table
 
 
 @topic.default
@@ -281,7 +281,7 @@ def _sites(s: Session, warehouse: Warehouse, broad: str, seeds: Path | None) -> 
         return [SeedSite(home, 1.0 / (60 + rank)) for rank, home in enumerate(homes, 1)]
     with DocumentFetcher(s.settings) as transport:
         searchers = [_searcher(name, warehouse, transport) for name in s.settings.topic.searchers or ["warehouse:"]]
-        rankings = [searcher.search(broad, _HITS) for searcher in searchers]
+        rankings = [searcher.search(broad, _MAX_HITS) for searcher in searchers]
     sites = sites_of(rankings, home_pages_only=s.settings.topic.home_pages_only)
     if not sites:
         raise NothingFound(
@@ -392,7 +392,7 @@ class _TopicDisplay(LiveDisplay):
             table.add_column(column)
         if isinstance(strategy, Adaptive):
             opened = sorted((x for x in strategy.sites.values() if x.channel), key=lambda x: -x.relevant)
-            for site in opened[:_ROWS]:
+            for site in opened[:_MAX_ROWS]:
                 kind = site.channel.kind if site.channel else ""
                 last = next(reversed(site.arms), "")
                 table.add_row(site.host, kind, str(len(site.arms)), str(site.requests), str(site.relevant), last)

@@ -17,7 +17,7 @@ from quadloom.stores.postgres.state import share_settings
 
 config = App(name="config")
 
-_FILE = """\
+_TEMPLATE = """\
 # quadloom.toml: every line is optional; `quadloom config show` prints all settings.
 # Most people change only the first three. Lines that start with # show the defaults.
 
@@ -72,7 +72,7 @@ def init(path: Path = Path("quadloom.toml"), *, contact: str = "", force: bool =
     # Without a contact the line is a comment: an empty one would override ~/.config/quadloom/config.toml. A JSON string
     # is a valid TOML basic string.
     line = f"contact   = {msgspec.json.encode(contact).decode()}" if contact else '# contact = "you@example.org"'
-    path.write_text(_FILE.format(contact=line), encoding="utf-8")
+    path.write_text(_TEMPLATE.format(contact=line), encoding="utf-8")
     session().report({"file": path}, f"wrote {path}; change contact, seeds and max_pages, then run `quadloom crawl`")
 
 

@@ -18,7 +18,7 @@ from quadloom.maintenance.lake.query import LakeAnswer, ask, views
 from quadloom.maintenance.lake.sync import sync as sync_lake
 
 lake = App(name="lake")
-_SHOWN = 1000
+_MAX_ROWS = 1000
 
 
 @lake.command
@@ -48,7 +48,7 @@ def sync(place: str = "", *, parts: int = 0, workers: Workers = 0, ray: Ray = No
 
 
 @lake.command
-def query(sql: str, *, place: str = "", format: Literal["csv", "json"] | None = None, limit: int = _SHOWN) -> None:
+def query(sql: str, *, place: str = "", format: Literal["csv", "json"] | None = None, limit: int = _MAX_ROWS) -> None:
     """Answer a question in SQL (DuckDB) over the tables quads, pages, links and findings.
 
     Parameters

@@ -13,7 +13,7 @@ from quadloom.warehouse import Warehouse
 from quadloom.web.server.requests import ViewResponse, WebRequest
 
 MOST = 100
-_DAY = 86400.0
+_DAY_SECONDS = 86400.0
 
 
 class ChangedPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ class ChangedView(msgspec.Struct, frozen=True):
 
 
 def changed_page(request: WebRequest) -> ViewResponse:
-    since = moment(request.text("since") or _midnight(request.site.clock() - _DAY))
+    since = moment(request.text("since") or _midnight(request.site.clock() - _DAY_SECONDS))
     rows = changed_rows(request.warehouse, since, MOST + 1)
     pages = [_changed(request.warehouse, row, since) for row in rows[:MOST]]
     return ViewResponse("changed.html", ChangedView(since, pages, len(rows) > MOST), {"date": day(since)})
@@ -69,4 +69,4 @@ def _changed(warehouse: Warehouse, row: PageRow, since: float) -> ChangedPage:
 
 
 def _midnight(at: float) -> float:
-    return at - at % _DAY
+    return at - at % _DAY_SECONDS

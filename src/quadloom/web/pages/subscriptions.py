@@ -19,7 +19,7 @@ from quadloom.warehouse import Warehouse
 from quadloom.web.server.rendering import json_response
 from quadloom.web.server.requests import ViewResponse, WebRequest
 
-_NOTICES = 200
+_MAX_NOTICES = 200
 
 
 class SubscriptionView(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,11 +57,11 @@ def changes_feed(request: WebRequest) -> Response:
 
 def _notices(request: WebRequest) -> list[NoticeMessage]:
     since = request.number("since", 0, low=0, high=1 << 62)
-    return request.warehouse.subscriptions.notices(since, subscription=request.text("subscription"), limit=_NOTICES)
+    return request.warehouse.subscriptions.notices(since, subscription=request.text("subscription"), limit=_MAX_NOTICES)
 
 
 def _newest(request: WebRequest) -> list[NoticeMessage]:
-    return request.warehouse.subscriptions.newest_notices(subscription=request.text("subscription"), limit=_NOTICES)
+    return request.warehouse.subscriptions.newest_notices(subscription=request.text("subscription"), limit=_MAX_NOTICES)
 
 
 def _state(warehouse: Warehouse, id: str) -> str:

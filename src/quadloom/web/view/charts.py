@@ -15,11 +15,11 @@ from quadloom.asking.audit.report import TrendPoint
 from quadloom.web.view.filters import span
 
 _WIDTH = 760.0
-_LABEL = 190.0
-_ROW = 24.0
-_MOST_BARS = 40
-_MOST_POINTS = 2000
-_LABEL_LETTERS = 28
+_LABEL_WIDTH = 190.0
+_ROW_HEIGHT = 24.0
+_MAX_BARS = 40
+_MAX_POINTS = 2000
+_MAX_LABEL = 28
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -33,20 +33,20 @@ class Mark(msgspec.Struct, frozen=True):
 
 def bars(marks: Sequence[Mark], title: str) -> Markup:
     """Horizontal bars, one for each mark; `x` is its length."""
-    shown = marks[:_MOST_BARS]
+    shown = marks[:_MAX_BARS]
     most = max((abs(mark.x) for mark in shown), default=0.0) or 1.0
     left = _label_width(shown)
-    height = _ROW * len(shown) + 8
+    height = _ROW_HEIGHT * len(shown) + 8
     parts = []
     for place, mark in enumerate(shown):
-        y = 4 + place * _ROW
+        y = 4 + place * _ROW_HEIGHT
         width = max(1.0, (_WIDTH - left - 90) * abs(mark.x) / most)
         tone = "fill" if mark.x >= 0 else "fill cbad"
-        size = f'width="{width:.1f}" height="{_ROW - 8:.0f}" rx="2"'
+        size = f'width="{width:.1f}" height="{_ROW_HEIGHT - 8:.0f}" rx="2"'
         parts.append(
             _linked(
                 mark.href,
-                f'<text x="{left - 8:.0f}" y="{y + 15:.1f}" text-anchor="end">{_cut(mark.label, _LABEL_LETTERS)}</text>'
+                f'<text x="{left - 8:.0f}" y="{y + 15:.1f}" text-anchor="end">{_cut(mark.label, _MAX_LABEL)}</text>'
                 f'<rect class="{tone}" x="{left:.0f}" y="{y + 3:.1f}" {size}/>'
                 f'<text class="tick" x="{left + width + 6:.1f}" y="{y + 15:.1f}">{_number(mark.x)}</text>',
             )
@@ -56,8 +56,8 @@ def bars(marks: Sequence[Mark], title: str) -> Markup:
 
 def _label_width(marks: Sequence[Mark]) -> float:
     """Room for the longest label at 12 px, so that short ones leave no gap; a letter of a wide script takes 12 px."""
-    widths = (sum(12.5 if letter > "\u2e80" else 7.5 for letter in mark.label[:_LABEL_LETTERS]) for mark in marks)
-    return min(_LABEL, 14.0 + max(widths, default=0.0))
+    widths = (sum(12.5 if letter > "\u2e80" else 7.5 for letter in mark.label[:_MAX_LABEL]) for mark in marks)
+    return min(_LABEL_WIDTH, 14.0 + max(widths, default=0.0))
 
 
 def line(series: Sequence[tuple[str, Sequence[Mark]]], title: str, *, dates: bool = False) -> Markup:
@@ -85,7 +85,7 @@ def line(series: Sequence[tuple[str, Sequence[Mark]]], title: str, *, dates: boo
     for number, (_, points) in enumerate(series, 1):
         path = "L".join(
             f"{left + (mark.x - low_x) * scale_x:.1f} {height - bottom - (mark.y - low_y) * scale_y:.1f}"
-            for mark in points[-_MOST_POINTS:]
+            for mark in points[-_MAX_POINTS:]
         )
         parts.append(f'<path class="stroke c{(number - 1) % 6 + 1}" d="M{path}"/>')
     return _svg(_WIDTH, height, title, parts)
@@ -133,7 +133,7 @@ def timeline(marks: Sequence[Mark], title: str) -> Markup:
 def world(marks: Sequence[Mark], title: str, *, land: str = "") -> Markup:
     """Points on a plain map (equirectangular): `x` longitude, `y` latitude. It shows the part that has points, with a
     margin, and a grid with degrees. `land`: outlines in a viewBox of degrees, if there are any."""
-    inside = [mark for mark in marks if -180 <= mark.x <= 180 and -90 <= mark.y <= 90][:_MOST_POINTS]
+    inside = [mark for mark in marks if -180 <= mark.x <= 180 and -90 <= mark.y <= 90][:_MAX_POINTS]
     if not inside:
         return Markup()
     west, east, south, north = _frame(inside)

@@ -26,7 +26,7 @@ from quadloom.web.server.requests import ViewResponse, WebRequest
 from quadloom.web.view.result_views import ResultColumns, View, draw
 from quadloom.web.view.terms import is_web, labels
 
-_FEED = 100
+_MAX_ENTRIES = 100
 _VIEW_NAMES: dict[View, str] = {
     "map": "Map", "line": "Line", "timeline": "Timeline", "bars": "Bars", "graph": "Graph", "table": "Table only",
 }  # fmt: skip
@@ -66,7 +66,7 @@ def query_feed(request: WebRequest) -> Response:
     answer = _answer(request, saved.query)
     url = str(request.http.url.replace(query="", fragment=""))
     at = iso_time(saved.saved_at)
-    entries = "".join(_entry(answer, row, url, at) for row in answer.rows[:_FEED])
+    entries = "".join(_entry(answer, row, url, at) for row in answer.rows[:_MAX_ENTRIES])
     feed = (
         '<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">\n'
         f"<id>{_xml(url)}</id><title>{_xml(saved.title)}</title><updated>{at}</updated>"

@@ -15,7 +15,7 @@ from quadloom.web.server.errors import HttpError
 from quadloom.web.server.requests import ViewResponse, WebRequest
 from quadloom.web.view.pictures import schema_network, standalone
 
-_HOSTS = 100_000
+_MAX_HOSTS = 100_000
 
 
 def schema_page(request: WebRequest) -> ViewResponse:
@@ -39,7 +39,7 @@ def _counted(request: WebRequest, site: str) -> SchemaPicture:
     if not site:
         known = dict(+Statistics.saved(stores.catalog).classes)
         return schema_of(stores.quads, stores.catalog.scan(limit=PAGES + 1), known)
-    hosts = [row.host for row in stores.frontier.hosts(limit=_HOSTS) if site in (row.site, row.host)]
+    hosts = [row.host for row in stores.frontier.hosts(limit=_MAX_HOSTS) if site in (row.site, row.host)]
     if not hosts:
         raise HttpError(404, f"the site {site[:100]} is not known", hint="/sites lists all known hosts")
     each = max(20, PAGES // len(hosts) + 1)

@@ -3,17 +3,16 @@
 `Warehouse.open(path)` owns it (one process at a time, may write); `Warehouse.read(path)` looks at it while another
 process may be crawling. Which backends it has is decided by the URLs in `[stores]`, see `quadloom.stores.backends`.
 
-What only some commands need is imported where it is used: a command that looks something up does not wait for parsers,
-the scheduler's mathematics and a crawler (.9 of 1.1 s).
+Functions import what only some commands need. A command that looks something up would otherwise wait for parsers, the
+crawler and the mathematics of the scheduler: .15 s of CPU.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from functools import cached_property
+from functools import cached_property, partialmethod
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Unpack
 
 from quadloom.crawling.run.scope import CrawlScope, stored_scope
@@ -55,10 +54,10 @@ if TYPE_CHECKING:
 
 
 class Warehouse:
-    """Use as a context manager. `stores` has the seams; the other attributes say what can be done:
+    """Use as a context manager. `stores` has the seams. The parts have the verbs:
 
     `ask` (search, SPARQL, entities, history, statistics), `requests` (seeds, refresh, publish, why), `scope` (which
-    URLs may be visited), `subscriptions`, `maintenance` (export, import, verify, rebuild), `crawl()` and `topic()`.
+    URLs may be visited), `subscriptions` and `maintenance` (export, import, verify, rebuild).
     """
 
     stores: Stores
@@ -81,7 +80,7 @@ class Warehouse:
         self._phases = phases
         self._opened = ExitStack()
         refuse_lost_database(path, settings)
-        self._lock = WarehouseLock(path, _parts(phases, settings)) if writable else None
+        self._lock = WarehouseLock(path, _locked_parts(phases)) if writable else None
         try:
             self._compose()
         except BaseException:
@@ -92,36 +91,24 @@ class Warehouse:
     def open(
         cls, path: str | Path, *, settings: Settings | None = None, phases: Iterable[PhaseName] = ALL_PHASES
     ) -> Warehouse:
-        """Own the warehouse, creating it if there is none. Raises `WarehouseLocked` if another process owns it, and
-        `StoreError` if its database is lost or an index is missing. Raises `SettingsError` if a syntax to read is
-        not known.
+        """Own the warehouse; create it if there is none. Raises `WarehouseLocked` if another process owns it,
+        `StoreError` if its database is lost or an index is missing, and `SettingsError` for an unknown syntax.
 
-        With fewer than all `phases` it is shared with processes that run the others: `crawl` runs only these, and what
-        they leave is done by the others or later. One process at a time may fetch, and one may index."""
+        With fewer than all `phases`, `crawl` runs only these and other processes may run the others. One process at a
+        time may fetch, and one may index."""
         return cls._own(Path(path), settings or Settings(), repairing=False, phases=frozenset(phases))
 
     @classmethod
     def _own(
         cls, path: Path, settings: Settings, *, repairing: bool, phases: frozenset[PhaseName] = ALL_PHASES
     ) -> Warehouse:
+        from quadloom.fetching.replay import without_pauses
+
         if settings.transform.syntaxes:
             from quadloom.documents.syntaxes.plugins import check_syntaxes
 
             check_syntaxes(settings)
-        try:
-            make_folder(path)
-            probe = path / ".writable"
-            probe.touch()
-            probe.unlink()
-        except FileExistsError:
-            raise UsageError(f"{path} is a file, not a directory", hint="name a directory with -w") from None
-        except OSError as error:
-            raise StoreError(
-                f"cannot write to {path}: {error.strerror}",
-                hint="choose another directory with -w, or change its permissions",
-            ) from None
-        from quadloom.fetching.replay import without_pauses
-
+        _make_writable(path)
         return cls(path, without_pauses(settings), writable=True, repairing=repairing, phases=phases)
 
     @classmethod
@@ -133,21 +120,19 @@ class Warehouse:
         progress: Callable[[int], None] = lambda _records: None,
         notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
     ) -> RecoveryReport:
-        """Recover a warehouse whose database is lost or damaged, from its archive; see `quadloom.maintenance.recovery`.
-        `progress` receives how many records were read, `notice` what a person should see.
+        """Recover a warehouse from its archive if its database is lost or damaged; see `quadloom.maintenance.recovery`.
+        `progress` gets the number of records read, `notice` messages for people.
 
-        Raises `UsageError` if the database is whole, and `StoreError` if the archive has no page."""
+        Raises `UsageError` if the database is not damaged, and `StoreError` if the archive has no page."""
         from quadloom.maintenance.recovery import recover
 
-        settings = settings or Settings()
-        report = recover(Path(path), settings, progress=progress, notice=notice)
-        cls.repair(path, settings=settings).close()  # which puts the new indexes in their place
+        report = recover(Path(path), settings or Settings(), progress=progress, notice=notice)
+        cls.repair(path, settings=settings).close()  # moves the new indexes to their place
         return report
 
     @classmethod
     def repair(cls, path: str | Path, *, settings: Settings | None = None) -> Warehouse:
-        """Own a warehouse even if its quads or text are missing or cannot be opened, for `rebuild`: these are set
-        aside."""
+        """Own a warehouse whose quads or text are missing or damaged, for `rebuild`. Damaged indexes are renamed."""
         from quadloom.maintenance.rebuild import rename_damaged
 
         refuse_lost_database(Path(path), settings or Settings())
@@ -156,8 +141,24 @@ class Warehouse:
 
     @classmethod
     def read(cls, path: str | Path, *, settings: Settings | None = None) -> Warehouse:
-        """Look at a warehouse, also while a crawl runs on it."""
+        """Open a warehouse for reading, also while a crawl runs on it."""
         return cls(Path(path), settings or Settings(), writable=False)
+
+    def close(self) -> None:
+        self._opened.close()
+        if self._lock is not None:
+            self._lock.release()
+
+    def __enter__(self) -> Warehouse:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def is_current(self) -> bool:
+        """Whether no other process has committed anything since this view was opened. Cheap enough for every
+        request."""
+        return self.stores.state.changed_mark() == self.stores.opened_at
 
     @cached_property
     def ask(self) -> WarehouseQueries:
@@ -189,26 +190,10 @@ class Warehouse:
 
         return Maintenance(self.stores, self.ask, self._reopen)
 
-    def is_current(self) -> bool:
-        """Whether nothing was committed by others since this view was opened. Cheap enough to ask at every request."""
-        return self.stores.state.changed_mark() == self.stores.opened_at
-
-    def __enter__(self) -> Warehouse:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        self._opened.close()
-        if self._lock is not None:
-            self._lock.release()
+    # What most programs need, without a detour over the parts.
 
     def search(self, text: str = "", **filters: Unpack[SearchFilters]) -> SearchAnswer:
-        """Pages by words, best first. Filters: `type`, `vocabulary`, `site`, `language`, `kind`, `since`, `until`; also
-        `limit`, `offset`, `facets`, `exact`, `gone` and `explain`, see `quadloom.asking.search.search_request`."""
+        """Pages by words, best first; `quadloom.asking.search.search_request` describes the filters."""
         return self.ask.search(text, **filters)
 
     def sparql(self, query: str, *, format: str = "") -> QueryResult:
@@ -225,23 +210,39 @@ class Warehouse:
         sites: int = 0,
         limit: int = 1000,
     ) -> Things:
-        """Things of a type, one row each: `things("schema:Event", where="location contains Ghent").pandas()`.
-
-        `where` and `columns` are written as for `quadloom table`; without `columns`, the commonest properties. `sort`:
-        a property, with a minus before it the largest first. `sites`: only things that as many sites describe."""
+        """Things of a type as rows: `things("schema:Event", where="location contains Ghent").pandas()`. The arguments
+        are those of `quadloom table`."""
         from quadloom.asking.things.library import select
 
         return select(self.ask.tables(), type, where=where, columns=columns, sort=sort, sites=sites, limit=limit)
 
+    def rank(
+        self,
+        *,
+        runner: Runner | None = None,
+        resume: bool = False,
+        limit: int = 20,
+        progress: Callable[[int, float], None] = lambda _passes, _error: None,
+    ) -> RankReport:
+        """Compute the importance of all pages; see `quadloom.maintenance.importance.rank`. Crawls use the result from
+        their next ranking on."""
+        from quadloom.maintenance.importance import rank
+
+        return rank(self.stores, self.settings, runner, resume=resume, limit=limit, progress=progress)
+
     def crawl(
         self, urls: Sequence[str] = (), *, forever: bool = False, follow: bool = False, **limits: int | float | str
     ) -> RunningCrawl:
-        """A crawl that runs while it is iterated; leaving the loop pauses it safely. `follow`: when nothing is left, it
-        waits for what other processes find or leave.
+        """A crawl, which runs while it is iterated; leaving the loop saves it. With `follow` it does not end when
+        nothing is left, but waits for what other processes find or leave.
 
         `limits` are settings of `[crawl]`: `max_pages=500`, `scope="host"`, `max_depth=3` … They hold from now on.
         """
         return self._runs.crawl(urls, limits, forever=forever, follow=follow)
+
+    def work(self, *, forever: bool = False, notice: Callable[[str], None] = lambda _text: None) -> ClusterMember:
+        """Be one of many workers on a shared database until stopped. `notice` gets the part that it owns."""
+        return self._runs.work(forever=forever, notice=notice)
 
     def topic(
         self,
@@ -261,9 +262,8 @@ class Warehouse:
     ) -> TopicReport:
         """Collect pages on a topic from `sites` (home pages, or `SeedSite`s of a web searcher) with their own search.
 
-        What it reads is a page like any other: scheduled, ranked, in the history, reported to subscribers; a crawl
-        without an end keeps it fresh. `every` ("7d"): such a crawl also looks for new pages so often. `limits` are
-        settings of `[topic]`: `budget=500`, `per_site=20` …
+        Its pages are pages like any other: scheduled, ranked, in the history, reported to subscribers. With `every`
+        ("7d") a crawl without an end looks for new pages so often. `limits` are settings of `[topic]`: `budget=500` …
         """
         from quadloom.crawling.runs import TopicOptions
         from quadloom.crawling.topical.relevance import Topic
@@ -273,47 +273,22 @@ class Warehouse:
         return self._runs.topic(topic, sites, options, limits)
 
     def survey(self, seeds: Sequence[SeedSite], categories: Mapping[str, str] | None = None) -> list[SurveyedSite]:
-        """Which sites have a search of their own, and of what kind. `categories`: of the home pages, for shares by
-        category."""
+        """Find out which sites have a search of their own, and of what kind. `categories`: home page → category."""
         return self._runs.survey(seeds, categories)
 
-    def work(self, *, forever: bool = False, notice: Callable[[str], None] = lambda _text: None) -> ClusterMember:
-        """Be one of many workers on a shared database until stopped. `notice` receives which part it owns."""
-        return self._runs.work(forever=forever, notice=notice)
-
-    def rank(
-        self,
-        *,
-        runner: Runner | None = None,
-        resume: bool = False,
-        limit: int = 20,
-        progress: Callable[[int, float], None] = lambda _passes, _error: None,
-    ) -> RankReport:
-        """Compute the importance of all pages now; crawls of this warehouse take it up with their next ranking.
-        `runner`: does so in several processes or on several machines; `resume` continues after an interruption.
-        `progress` gets the passes over the links that are complete, and the estimated error."""
-        from quadloom.maintenance.importance import rank
-
-        return rank(self.stores, self.settings, runner, resume=resume, limit=limit, progress=progress)
-
-    # Single phases, each until nothing is left for it. What they leave is in the catalog and the archive.
+    # Single phases, each until nothing is left for it. The catalog and the archive have what they leave.
 
     def fetch(self, urls: Sequence[str] = (), *, follow: bool = False, **limits: int | float | str) -> RunningCrawl:
-        """FETCH: pages into the archive, from these URLs or the queue. Nothing is parsed, so no link is followed but
-        redirects and the sitemaps that robots.txt names."""
+        """FETCH: from these URLs or the queue into the archive. Nothing is parsed, so only redirects and the sitemaps
+        of robots.txt are followed."""
         return self._runs.phase("fetch", urls, limits, follow=follow)
 
-    def detect(self, *, follow: bool = False) -> RunningCrawl:
-        """DETECT: which kind of document each fetched page is. `transform` does it by itself."""
-        return self._runs.phase("detect", (), {}, follow=follow)
+    def _run_phase(self, phase: PhaseName, *, follow: bool = False) -> RunningCrawl:
+        return self._runs.phase(phase, (), {}, follow=follow)
 
-    def transform(self, *, follow: bool = False) -> RunningCrawl:
-        """TRANSFORM: what each fetched page says."""
-        return self._runs.phase("transform", (), {}, follow=follow)
-
-    def index(self, *, follow: bool = False) -> RunningCrawl:
-        """INDEX: what transformed pages say, into quads and text."""
-        return self._runs.phase("index", (), {}, follow=follow)
+    detect = partialmethod(_run_phase, "detect")  # the kind of each fetched page; `transform` does it by itself
+    transform = partialmethod(_run_phase, "transform")  # what each fetched page says
+    index = partialmethod(_run_phase, "index")  # what transformed pages say, into quads and text
 
     def extract(self, *, everything: bool = False, host: str = "", follow: bool = False) -> RunningCrawl:
         """EXTRACT: links of indexed pages into the queue. `everything`: of all pages that were ever read, because a
@@ -322,13 +297,12 @@ class Warehouse:
 
     @cached_property
     def _runs(self) -> Runs:
-        """Imported when something is started: looking something up needs no crawler."""
         from quadloom.crawling.runs import Runs
 
         return Runs(self.stores, self.settings, self.scope, self.requests, lambda: self.ask.queries)
 
     def _compose(self) -> None:
-        """Open everything. To write, finish what a killed rebuild has begun."""
+        """Open everything. Before that, a writer finishes what a killed rebuild has begun."""
         may_index = self._writable and "index" in self._phases
         failpoints = Failpoints(self.settings.crawl.failpoint)
         if may_index:
@@ -350,21 +324,37 @@ class Warehouse:
         self.scope = CrawlScope(self.settings.crawl, self.stores.catalog, self.stores.frontier, self._opened_with)
 
     def _read_scope(self, catalog: Catalog) -> Scope:
-        """Read once for the frontier and for `scope`: a command on another machine may change it a moment later, and
-        `scope` must know by which rules the frontier judges."""
+        """Read the scope once: `scope` must use the frontier's rules, which another machine may change a moment
+        later."""
         self._opened_with = stored_scope(self.settings.crawl, catalog)
         return self._opened_with
 
     def _reopen(self) -> None:
-        """The lock is held throughout."""
+        """Open everything again without releasing the lock."""
         self._opened.close()
-        for made in ("_runs", "ask"):  # of what was open before
-            self.__dict__.pop(made, None)
+        for name in ("_runs", "ask"):
+            self.__dict__.pop(name, None)
         self._compose()
 
 
-def _parts(phases: frozenset[PhaseName], settings: Settings) -> list[str] | None:
-    """What is locked: all of the warehouse, or what these phases write."""
+def _make_writable(path: Path) -> None:
+    """Create the directory, and check that files can be created in it."""
+    try:
+        make_folder(path)
+        probe = path / ".writable"
+        probe.touch()
+        probe.unlink()
+    except FileExistsError:
+        raise UsageError(f"{path} is a file, not a directory", hint="name a directory with -w") from None
+    except OSError as error:
+        raise StoreError(
+            f"cannot write to {path}: {error.strerror}",
+            hint="choose another directory with -w, or change its permissions",
+        ) from None
+
+
+def _locked_parts(phases: frozenset[PhaseName]) -> list[str] | None:
+    """What these phases write; None = all of the warehouse."""
     if phases == ALL_PHASES:
         return None
     parts = {"fetch": "frontier", "index": "indexes"}
@@ -372,5 +362,5 @@ def _parts(phases: frozenset[PhaseName], settings: Settings) -> list[str] | None
 
 
 def open_warehouse(path: str | Path, *, settings: Settings | None = None) -> Warehouse:
-    """`quadloom.open(path)`: own a warehouse; settings come from quadloom.toml and the environment if not given."""
+    """`quadloom.open(path)`: own a warehouse; without `settings`, with those of quadloom.toml and the environment."""
     return Warehouse.open(path, settings=settings or load().settings)

@@ -50,7 +50,7 @@ def live_site(folder: Path, *, delay: float = 0.2) -> Iterator[Live]:
         web = msgspec.structs.replace(settings.web, rate=1000.0, port=free_port())
         settings = msgspec.structs.replace(settings, politeness=polite, web=web)
         (folder / "quadloom.toml").write_text(_toml(settings))
-        command = [sys.executable, "-m", "quadloom.cli", "-w", str(folder / "data")]
+        command = [sys.executable, "-m", "quadloom", "-w", str(folder / "data")]
         command += ["--config", str(folder / "quadloom.toml"), "serve", "--crawl", *serving.web.homes]
         with (folder / "log").open("wb") as log:
             process = subprocess.Popen(command, stderr=log, stdout=log)

@@ -18,7 +18,7 @@ from quadloom.warehouse import Warehouse
 
 def in_own_process(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "quadloom.cli", *arguments],
+        [sys.executable, "-m", "quadloom", *arguments],
         cwd=cwd,
         env=clean_environment(cwd),
         capture_output=True,
@@ -304,5 +304,5 @@ def test_the_demo_honours_the_name_of_a_warehouse(tmp_path: Path) -> None:
 def test_a_crawl_that_reads_nothing_says_why(tmp_path: Path, url: str, allow: str, words: tuple[str, ...]) -> None:
     (tmp_path / "quadloom.toml").write_text(f"[guard]\nallow = {allow}\n", encoding="utf-8")
     done = quadloom("crawl", url, "--max-pages", "1", "--contact", "a@b.example", cwd=tmp_path)
-    complained(done, 1, "nothing was read", url, *words)
+    complained(done, 1, "no page was read", url, *words)
     assert "quadloom refresh" not in done.stderr

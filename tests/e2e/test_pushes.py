@@ -59,7 +59,7 @@ class Serving:
 
     @contextmanager
     def running(self, *urls: str) -> Iterator[subprocess.Popen[bytes]]:
-        command = [sys.executable, "-m", "quadloom.cli", "-w", str(self.warehouse), "--config", str(self.config)]
+        command = [sys.executable, "-m", "quadloom", "-w", str(self.warehouse), "--config", str(self.config)]
         with self.log.open("ab") as log:
             process = subprocess.Popen(
                 [*command, "serve", "--crawl", *urls], stdout=log, stderr=log, start_new_session=True

@@ -24,7 +24,7 @@ from servers import free_port
 @contextmanager
 def running(folder: Path, name: str, *arguments: str) -> Iterator[Path]:
     """A command in a process of its own; yields its log."""
-    command = [sys.executable, "-m", "quadloom.cli", "-w", str(folder / "data"), "--config", str(folder / "q.toml")]
+    command = [sys.executable, "-m", "quadloom", "-w", str(folder / "data"), "--config", str(folder / "q.toml")]
     with (folder / name).open("wb") as log:
         process = subprocess.Popen([*command, *arguments], stderr=log, stdout=log)
     try:
@@ -73,7 +73,7 @@ def test_a_crawl_of_another_terminal_is_paused_from_the_site(tmp_path: Path) -> 
                 until("The crawl is paused", lambda: asked(f"{base}/types", accept="text/html"))
                 until(">paused</b>", lambda: asked(f"{base}/", accept="text/html"))
                 until("The crawl is paused: ", lambda: asked(f"{base}/monitor", accept="text/html"))
-                status = [sys.executable, "-m", "quadloom.cli", "-w", str(tmp_path / "data"), "status", "--json"]
+                status = [sys.executable, "-m", "quadloom", "-w", str(tmp_path / "data"), "status", "--json"]
                 shown = subprocess.run(status, capture_output=True, text=True, check=True, timeout=60).stdout
                 assert json.loads(shown)["state"] == "paused"
                 asked(f"{base}/control/resume", "POST", Authorization=f"Bearer {token}")

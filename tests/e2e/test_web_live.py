@@ -380,7 +380,7 @@ def test_print_shows_the_content_and_nothing_to_click(live: Live, browser: Brows
 def test_files_in_the_working_directory_are_not_run(tmp_path: Path) -> None:
     (tmp_path / "xml.py").write_text("open('was-run', 'w')")
     (tmp_path / "quadloom.toml").write_text(f"[web]\nport = {free_port()}\n[crawl]\ncontact = 'test@example.org'\n")
-    command = [sys.executable, "-P", "-m", "quadloom.cli", "-w", "data", "serve", "--crawl", "http://127.0.0.1:9/"]
+    command = [sys.executable, "-P", "-m", "quadloom", "-w", "data", "serve", "--crawl", "http://127.0.0.1:9/"]
     with (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log)
         try:

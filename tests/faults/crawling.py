@@ -67,7 +67,7 @@ def run_config(folder: Path, serving: FakeWebServer, **sections: Mapping[str, st
 
 
 def command(warehouse: Path, config: Path, *arguments: str) -> list[str]:
-    return [sys.executable, "-m", "quadloom.cli", "-w", str(warehouse), "--config", str(config), *arguments]
+    return [sys.executable, "-m", "quadloom", "-w", str(warehouse), "--config", str(config), *arguments]
 
 
 def start(warehouse: Path, config: Path, *arguments: str) -> subprocess.Popen[bytes]:

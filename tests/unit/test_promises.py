@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 import quadloom
+from quadloom.asking.finding_codes import all_codes
 from quadloom.documents.syntaxes.jsonld.extraction import _REPAIRS
 from quadloom.errors import QuadloomError
 from quadloom.model.document import Kind
@@ -87,6 +88,9 @@ def test_every_finding_is_documented() -> None:
     codes = set(_codes())
     assert len(codes) > 50
     assert not {(code, path.name) for code, path in codes if code not in documented}
+    assert not {(code, path.name) for code, path in codes if code not in all_codes()}, "`quadloom findings` refuses it"
+    cells = (line.split("|")[1] for line in page.splitlines() if line.startswith("| `"))
+    assert {code for cell in cells for code in re.findall(r"`([a-z-]+)`", cell)} <= all_codes()
 
 
 @pytest.mark.parametrize("kind", get_args(Kind))

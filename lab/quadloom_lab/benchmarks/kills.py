@@ -113,7 +113,7 @@ def quadloom_command(site: LoggedSite, folder: Path) -> list[str]:
         encoding="utf-8",
     )
     seed = f"http://127.0.0.1:{site.port}/page/0"
-    return [sys.executable, "-m", "quadloom.cli", "-w", str(folder / "w"), "--config", str(config), "crawl", seed]
+    return [sys.executable, "-m", "quadloom", "-w", str(folder / "w"), "--config", str(config), "crawl", seed]
 
 
 def peer_command(name: str, site: LoggedSite, folder: Path) -> list[str]:

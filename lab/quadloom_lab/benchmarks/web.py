@@ -214,7 +214,7 @@ def serving_site(warehouse: Path, config: Path, seeds: list[str]) -> Iterator[tu
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
-    command = [sys.executable, "-m", "quadloom.cli", "-w", str(warehouse), "--config", str(config), "--quiet", "serve"]
+    command = [sys.executable, "-m", "quadloom", "-w", str(warehouse), "--config", str(config), "--quiet", "serve"]
     server = subprocess.Popen([*command, "--port", str(port), *(["--crawl", *seeds] if seeds else [])])
     try:
         for _ in range(300):
@@ -327,7 +327,7 @@ def main() -> int:
         with serve_in_process(FakeWeb(spec), logging=False) as web:
             if not warehouse.exists():
                 config = settings_file(folder / "fill.toml", web.web, max_pages=given.pages)
-                command = [sys.executable, "-m", "quadloom.cli", "-w", str(warehouse), "--config", str(config)]
+                command = [sys.executable, "-m", "quadloom", "-w", str(warehouse), "--config", str(config)]
                 subprocess.run([*command, "--quiet", "crawl", *web.web.homes], check=True)
             config = settings_file(folder / "serve.toml", web.web, pace=given.pace or UNLIMITED)
             seeds = web.web.homes if given.crawl else []

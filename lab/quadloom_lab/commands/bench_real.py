@@ -102,7 +102,7 @@ def _own(config: str, seeds: list[str], crawled: int, warehouse: Path) -> CrawlC
     warehouse.mkdir()
     file = warehouse / "bench.toml"
     file.write_text(config, encoding="utf-8")
-    command = [sys.executable, "-m", "quadloom.cli", "--config", str(file), "-w", str(warehouse / "w"), "--json"]
+    command = [sys.executable, "-m", "quadloom", "--config", str(file), "-w", str(warehouse / "w"), "--json"]
     path = os.pathsep.join([str(Path(quadloom.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     before = _children()
     done = subprocess.run(

@@ -103,7 +103,7 @@ def describe_entity(quads: QuadStore, iri: str, *, consolidate: bool = False, la
         for quad in _matching(quads, subject=name, limit=MAX_STATEMENTS - count):
             count += 1
             values = found.setdefault(quad.predicate.value, {})
-            values.setdefault(value_of_term(quad.object), {})[_graph(quad)] = None
+            values.setdefault(value_of_term(quad.object), {})[graph_of(quad)] = None
     inverse = _inverse(quads, names)
     if not found and not inverse:
         raise NothingFound(f"nothing is known about {iri}", hint="`quadloom search WORDS` finds pages and things")
@@ -195,7 +195,7 @@ def _inverse(quads: QuadStore, names: Iterable[str]) -> tuple[Inverse, ...]:
     for name in names:
         for quad in _matching(quads, object=f"<{name}>", limit=MAX_INVERSE):
             if isinstance(quad.subject, ox.NamedNode):
-                found.setdefault((quad.subject.value, quad.predicate.value), {})[_graph(quad)] = None
+                found.setdefault((quad.subject.value, quad.predicate.value), {})[graph_of(quad)] = None
     return tuple(Inverse(subject, predicate, tuple(graphs)) for (subject, predicate), graphs in found.items())
 
 
@@ -224,11 +224,12 @@ def _matching(
         return
     lines = quads.match(subject and f"<{subject}>", predicate and f"<{predicate}>", object, None, limit)
     for quad in ox.parse("\n".join(lines), ox.RdfFormat.N_QUADS, lenient=True):  # the store takes lenient ones too
-        if not _graph(quad).startswith(PREFIXES["ql"]):
+        if not graph_of(quad).startswith(PREFIXES["ql"]):
             yield quad
 
 
-def _graph(quad: ox.Quad) -> str:
+def graph_of(quad: ox.Quad) -> str:
+    """The page that states this; empty for the default graph."""
     return quad.graph_name.value if isinstance(quad.graph_name, ox.NamedNode) else ""
 
 

@@ -1,21 +1,15 @@
-"""Findings of all pages: which defects there are, how many pages have them, and which pages.
+"""Findings of all pages: which defects there are, and how many pages have them.
 
-An audit reads every row of the catalog once, in slices; only the counts are held in memory. A page's findings are those
-of its last visit, so a defect that was fixed is gone from here as soon as the page has been read again.
+A page's findings are those of its last visit, so a defect that was fixed disappears when the page is read again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 import msgspec
 
-from quadloom.model.finding import Finding, Severity
-from quadloom.model.url import belongs_to
-from quadloom.stores.protocols.catalog import Catalog
-
-_SLICE = 1000
-_WEIGHT = {"error": 0, "warning": 1, "info": 2}
+from quadloom.model.finding import WEIGHT, Finding, Severity
 
 
 class LocatedDefect(msgspec.Struct, frozen=True):
@@ -36,18 +30,6 @@ class Defect(msgspec.Struct, frozen=True):
     message: str
 
 
-def findings(catalog: Catalog, *, codes: Collection[str] = (), sites: Collection[str] = ()) -> Iterator[LocatedDefect]:
-    """Every finding, page by page. `codes`, `sites` (registered domains or hosts): empty = all."""
-    after = -(1 << 63)
-    while rows := catalog.scan(after=after, limit=_SLICE):
-        after = rows[-1].fingerprint
-        for row in rows:
-            if row.findings and belongs_to(row.host, sites):
-                yield from (
-                    LocatedDefect(row.href, found) for found in row.findings if not codes or found.code in codes
-                )
-
-
 def defects(located: Iterator[LocatedDefect]) -> list[Defect]:
     """Counts by code, errors first, then by number of pages. Findings of one page must follow each other."""
     counted: dict[str, Defect] = {}
@@ -57,9 +39,9 @@ def defects(located: Iterator[LocatedDefect]) -> list[Defect]:
         so_far = counted.get(code) or Defect(code, severity, 0, 0, item.url, item.finding.message)
         counted[code] = msgspec.structs.replace(
             so_far,
-            severity=min(so_far.severity, severity, key=_WEIGHT.__getitem__),
+            severity=min(so_far.severity, severity, key=WEIGHT.__getitem__),
             pages=so_far.pages + (last.get(code) != item.url),
             findings=so_far.findings + 1,
         )
         last[code] = item.url
-    return sorted(counted.values(), key=lambda defect: (_WEIGHT[defect.severity], -defect.pages, defect.code))
+    return sorted(counted.values(), key=lambda defect: (WEIGHT[defect.severity], -defect.pages, defect.code))

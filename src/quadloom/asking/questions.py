@@ -9,20 +9,19 @@ from typing import Unpack
 
 import msgspec
 
-from quadloom.asking.audit.across_pages import across_pages
+from quadloom.asking.audit.across_pages import audited_pages
 from quadloom.asking.changes.history import PageHistory, difference_between, graph_after, history
 from quadloom.asking.changes.readable_changes import PropertyChange, StoredNames, readable
 from quadloom.asking.changes.versions import VersionDifference, VersionReader
 from quadloom.asking.entity import Entity, describe_entity
-from quadloom.asking.findings import LocatedDefect, findings
-from quadloom.asking.report.numbers import WarehouseNumbers, numbers_of
+from quadloom.asking.findings import LocatedDefect
+from quadloom.asking.report.numbers import WarehouseNumbers, counts_of, numbers_of
 from quadloom.asking.search import LAST_MOMENT, SearchFilters, moment, search, search_request, several
 from quadloom.asking.sparql.service import QueryResult, QueryService
 from quadloom.asking.statistics import Summary, summary
 from quadloom.asking.things.table import ThingsCache, ThingTables
 from quadloom.model.phase import OWED_BY_PHASE
 from quadloom.model.quads import Quads
-from quadloom.model.url import belongs_to, host_of
 from quadloom.model.wire import Value
 from quadloom.stores.opened import Stores
 from quadloom.stores.protocols.catalog import Catalog, VisitRow
@@ -70,13 +69,11 @@ class WarehouseQueries:
         return search(self._stores.text, search_request(text, **filters), self.catalog)
 
     def findings(self, *, codes: str | Sequence[str] = (), site: str | Sequence[str] = ()) -> Iterator[LocatedDefect]:
-        """Every defect of the pages as of their last visit, then those that only several pages together show; `site` is
-        a registered domain or a host."""
-        wanted, sites = several(codes), several(site)
-        yield from findings(self.catalog, codes=wanted, sites=sites)
-        for url, across in across_pages(self._stores).items():
-            if belongs_to(host_of(url), sites):
-                yield from (LocatedDefect(url, one) for one in across if not wanted or one.code in wanted)
+        """Every defect of the pages as of their last visit, including those that only several pages together show.
+        `site` is a registered domain or a host."""
+        wanted = several(codes)
+        for page in audited_pages(self._stores, several(site)):
+            yield from (LocatedDefect(page.row.href, one) for one in page.findings if not wanted or one.code in wanted)
 
     def entity(self, iri: str, *, consolidate: bool | None = None) -> Entity:
         """All statements about an IRI, with the pages that make them. Raises `NothingFound` if there are none."""
@@ -107,18 +104,14 @@ class WarehouseQueries:
         stores = self._stores
         stats = stores.frontier.stats(time.time())
         counts = stores.catalog.counts()
-        by = {
-            kind: {name.partition(":")[2]: count for name, count in counts.items() if name.startswith(f"{kind}:")}
-            for kind in ("outcome", "kind", "status")
-        }
         return {
             "warehouse": str(stores.path),
             "running": False,
             "state": "stopped",
             "frontier": {**msgspec.structs.asdict(stats), "total": stats.total},
-            "outcomes": {**by["outcome"]},
-            "kinds": {**by["kind"]},
-            "statuses": {**by["status"]},
+            "outcomes": {**counts_of(counts, "outcome")},
+            "kinds": {**counts_of(counts, "kind")},
+            "statuses": {**counts_of(counts, "status")},
             **({"owed": _owed(stores.catalog)} if stores.catalog.backlog.counts() else {}),
             "numbers": msgspec.structs.asdict(self.numbers()),
             "quads": len(stores.quads),

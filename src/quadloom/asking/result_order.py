@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Protocol
 
 import msgspec
 from msgspec.structs import replace
 
-from quadloom.errors import UrlError
+from quadloom.asking.urls import fingerprint_of
 from quadloom.model.outcome import Outcome
-from quadloom.model.url import Url
 from quadloom.model.wire import decode
 from quadloom.planning.policy.page_row import PageScheduleRow
 from quadloom.stores.protocols.catalog import PageSummary
@@ -51,20 +49,12 @@ def page_facts(catalog: PageSummaries | None, hits: Sequence[Hit]) -> dict[str, 
     """By the hit's URL. A page that was reached by a redirect has a row under its own URL only if it was visited."""
     if catalog is None or not hits:
         return {}
-    urls = {number: hit.id for hit in hits if (number := _fingerprint(hit.id)) is not None}
+    urls = {number: hit.id for hit in hits if (number := fingerprint_of(hit.id)) is not None}
     return {
         urls[number]: PageFact(_importance(row.schedule), row.outcome is Outcome.GONE, row.text_digest)
         for number, row in catalog.summaries(list(urls)).items()
         if row.kind != "redirect"
     }
-
-
-@lru_cache(maxsize=16_384)  # 15 µs for each of forty hits, and most pages are found again
-def _fingerprint(url: str) -> int | None:
-    try:
-        return Url.parse(url).fingerprint
-    except UrlError:
-        return None
 
 
 def _importance(schedule: bytes) -> float:

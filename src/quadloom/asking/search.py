@@ -1,8 +1,7 @@
 """Keyword search: names of types and vocabularies become the IRIs that the text index knows.
 
 What words mean is decided by the index (`quadloom.stores.text_queries`), the order of pages by
-`quadloom.asking.result_order`. Every search can also be shown as the SPARQL query that gives the same pages
-(`as_sparql`)."""
+`quadloom.asking.result_order`. `quadloom.asking.sparql.text_patterns.as_sparql` writes a search as SPARQL."""
 
 from __future__ import annotations
 
@@ -16,7 +15,6 @@ from msgspec.structs import replace
 
 from quadloom.asking.result_order import WINDOW, PageFact, PageSummaries, folded, page_facts, ranked
 from quadloom.asking.sparql.prefixes import local_name, nearest, shorten, type_iris, vocabulary_iris
-from quadloom.asking.sparql.text_patterns import as_sparql
 from quadloom.errors import UsageError
 from quadloom.settings import seconds
 from quadloom.stores.protocols.text import Highlights, Hit, SearchAnswer, SearchRequest, TextIndex
@@ -193,6 +191,3 @@ def _long_ago(value: str, now: float) -> float:
 
 def _iris(groups: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(iri for group in groups for iri in group))
-
-
-__all__ = ["MARKS", "as_sparql", "moment", "search", "search_request", "several", "why_nothing"]

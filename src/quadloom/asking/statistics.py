@@ -9,11 +9,12 @@ catalog lists pages by a hash of their URL, so its first pages are a fair one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import median
 
 import msgspec
 
+from quadloom.asking.report.numbers import counts_of
 from quadloom.model.outcome import PageRow
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import Frontier
@@ -93,19 +94,19 @@ def summary(catalog: Catalog, frontier: Frontier, quads: QuadStore, *, limit: in
     sizes, rates = _sampled(pages)
     sampled = len(pages)
     return Summary(
-        pages=sum(number for name, number in counts.items() if name.startswith("outcome:")),
+        pages=sum(counts_of(counts, "outcome").values()),
         quads=statements_of(catalog, quads),
         classes=_largest(+statistics.classes, limit),
         properties=_largest(+statistics.properties, limit),
         vocabularies=_largest(vocabularies, limit),
         sites=_largest(+sites, limit),
-        kinds=_largest(dict(_prefixed(counts, "kind:")), limit),
-        outcomes=_largest(dict(_prefixed(counts, "outcome:")), limit),
+        kinds=_largest(counts_of(counts, "kind"), limit),
+        outcomes=_largest(counts_of(counts, "outcome"), limit),
         sizes=_shares(sizes, _SIZE_NAMES, sampled),
         change_rates=_shares(rates, [name for name, _ in _RATES] + [_FASTEST], sampled),
         sampled=sampled,
         by_kind=_by_kind(pages, statistics.changes),
-        xml=_xml(quads, limit) if "xml" in dict(_prefixed(counts, "kind:")) else XmlStatistics(),
+        xml=_xml(quads, limit) if "kind:xml" in counts else XmlStatistics(),
     )
 
 
@@ -136,13 +137,13 @@ def _changes_per_day(row: PageRow) -> float:
 
 def _xml(quads: QuadStore, limit: int) -> XmlStatistics:
     """From the statements of the generic mapping (docs/reference/vocabulary.md)."""
-    shape = [row for row in _rows(quads, _XML_SHAPE) if int(row["n"])]
+    shape = [row for row in all_rows(quads.parts, _XML_SHAPE) if int(row["n"])]
     if not shape:
         return XmlStatistics()
     documents = sum(int(row["n"]) for row in shape)
     named: dict[str, Counter[str]] = {"dtd": Counter(), "namespace": Counter()}
     for name, counter in named.items():
-        for row in _rows(quads, _XML_NAMES % (name, limit)):
+        for row in all_rows(quads.parts, _XML_NAMES % (name, limit)):
             counter[row["x"]] += int(row["n"])
     return XmlStatistics(
         documents,
@@ -153,9 +154,9 @@ def _xml(quads: QuadStore, limit: int) -> XmlStatistics:
     )
 
 
-def _rows(quads: QuadStore, query: str) -> Iterator[dict[str, str]]:
-    """Of all parts of the store."""
-    for answer in quads.parts(query):
+def all_rows(asked: Callable[[str], Iterator[bytes]], query: str) -> Iterator[dict[str, str]]:
+    """The rows of all answers to a query. `asked`: `QuadStore.parts`, or what answers instead of it."""
+    for answer in asked(query):
         yield from text_rows_of(answer)
 
 
@@ -176,7 +177,3 @@ def _largest(counts: dict[str, int], limit: int) -> tuple[tuple[str, int], ...]:
 
 def _shares(counts: Counter[str], names: Iterable[str], total: int) -> tuple[tuple[str, float], ...]:
     return tuple((name, counts[name] / total) for name in names if counts[name])
-
-
-def _prefixed(counts: dict[str, int], prefix: str) -> Iterator[tuple[str, int]]:
-    return ((name.removeprefix(prefix), number) for name, number in counts.items() if name.startswith(prefix))

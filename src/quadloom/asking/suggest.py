@@ -9,9 +9,9 @@ import msgspec
 from quadloom.stores.protocols.text import Hit, SearchRequest, TextIndex
 from quadloom.stores.text_queries.text_query import MAX_TEXT
 
-_WORDS, _PAGES = 5, 5
-_SHORTEST = 2  # letters
-_CHARACTERS = 80  # of a title
+_MAX_WORDS, _MAX_PAGES = 5, 5
+_MIN_LETTERS = 2  # letters
+_MAX_TITLE = 80  # of a title
 
 
 class Suggestion(msgspec.Struct, frozen=True):
@@ -32,17 +32,17 @@ class Suggestions(msgspec.Struct, frozen=True):
 def suggest(index: TextIndex, typed: str) -> Suggestions:
     """Words come first, the most frequent ones; they complete the last word, unless a blank follows it."""
     typed = typed[:MAX_TEXT].lstrip()
-    if len(typed.strip()) < _SHORTEST:
+    if len(typed.strip()) < _MIN_LETTERS:
         return Suggestions()
     *before, last = typed.split(" ")
     found: dict[str, Suggestion] = {}
-    if len(last) >= _SHORTEST and last.isalnum():
-        for word, _ in index.words(last, _WORDS + 1):
+    if len(last) >= _MIN_LETTERS and last.isalnum():
+        for word, _ in index.words(last, _MAX_WORDS + 1):
             text = " ".join((*before, word))
-            if word != last.lower() and len(found) < _WORDS:
+            if word != last.lower() and len(found) < _MAX_WORDS:
                 found[text.lower()] = Suggestion("word", text)
-    hits = index.search(SearchRequest(text=typed, limit=_PAGES, excerpts=True)).hits
+    hits = index.search(SearchRequest(text=typed, limit=_MAX_PAGES, excerpts=True)).hits
     for hit in hits:
         if hit.title:
-            found.setdefault(hit.title.lower(), Suggestion("page", hit.title[:_CHARACTERS], hit.id))
+            found.setdefault(hit.title.lower(), Suggestion("page", hit.title[:_MAX_TITLE], hit.id))
     return Suggestions(tuple(found.values()), hits)

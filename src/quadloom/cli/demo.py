@@ -19,6 +19,7 @@ from quadloom.cli.crawling.crawl import follow_crawl
 from quadloom.cli.demo_sites import QUESTIONS, DemoServer, Question
 from quadloom.cli.session import Session, session
 from quadloom.cli.tables import shortened
+from quadloom.cli.words import counted
 from quadloom.errors import UsageError
 from quadloom.settings import GuardSettings, PolitenessSettings, Settings
 from quadloom.stores.protocols.text import SearchRequest
@@ -54,9 +55,9 @@ def demo(
     Parameters
     ----------
     offline
-        use the sites inside the package, served on loopback; the demo never leaves this machine
+        crawl the sites inside the package, served on loopback; the demo never uses the network
     keep
-        continue with the warehouse of an earlier demo instead of starting over
+        continue with the warehouse of an earlier demo
     sites
         only serve the sites, until Ctrl-C, so that you can crawl them yourself; writes ./quadloom.toml for that
     """
@@ -68,7 +69,7 @@ def demo(
         raise UsageError("the demo runs offline only", hint="to read the real web: `quadloom crawl https://your.site`")
     folder = s.named_warehouse or _FOLDER
     if folder.exists() and not keep:
-        if s.named_warehouse is not None:  # perhaps a warehouse that somebody needs
+        if s.named_warehouse is not None:  # somebody may need it
             raise UsageError(f"{folder} exists", hint="name a new directory, or add --keep to continue an earlier demo")
         if not (folder / "quadloom.db").exists():
             raise UsageError(f"{folder} exists and is not a warehouse", hint="run the demo in another directory")
@@ -99,27 +100,28 @@ def demo(
         (f"quadloom -w {folder} serve", "the same in a browser"),
         (f"quadloom -w {folder} report", "all of it in one HTML file"),
         ("quadloom crawl https://your.site", "your own pages"),
-        ("quadloom inspect URL", "what one page states, and its mistakes"),
+        ("quadloom inspect URL", "what one page states, and its defects"),
     ):
         s.print(f"  {command:<34}  {what}")
 
 
 def activation() -> Iterator[tuple[str, str]]:
-    """How the shell finds `quadloom`, if it does not yet: `make demo` calls it by its path."""
+    """The command after which the shell finds `quadloom`, if it does not yet: `make demo` runs it by its path."""
     activate = Path(sys.executable).parent / "activate"
     if shutil.which("quadloom") is None and activate.exists():
-        yield f". {os.path.relpath(activate)}", "so that the shell finds quadloom"
+        yield f". {os.path.relpath(activate)}", "let the shell find quadloom"
 
 
 def _serve_sites(s: Session) -> None:
-    """For the tutorial: the addresses are the same every time."""
+    """Serve the sites for the tutorial, always at the same addresses."""
     config = Path("quadloom.toml")
     if config.exists() and config.read_text(encoding="utf-8") != SITES_CONFIG:
         raise UsageError(f"{config} exists", hint="run this in an empty directory")
     try:
         server = DemoServer(port=SITES_PORT)
     except OSError:
-        raise UsageError(f"another program uses port {SITES_PORT}", hint="is the demo running already?") from None
+        hint = "stop that program; it may be another `quadloom demo --sites`"
+        raise UsageError(f"another program uses port {SITES_PORT}", hint=hint) from None
     config.write_text(SITES_CONFIG, encoding="utf-8")
     with server:
         s.say(f"Six sites on this machine, until Ctrl-C. {config} lets `quadloom` find them from this directory:")
@@ -129,7 +131,7 @@ def _serve_sites(s: Session) -> None:
 
 
 def demo_settings(settings: Settings, hosts: dict[str, str]) -> Settings:
-    """Short pauses, loopback allowed; `hosts` says how the demo's names are reached."""
+    """Settings with short pauses that allow loopback. `hosts`: name of the demo → address."""
     return msgspec.structs.replace(
         settings,
         crawl=msgspec.structs.replace(settings.crawl, scope="site", contact="demo@quadloom.invalid", max_wait=5.0),
@@ -139,7 +141,7 @@ def demo_settings(settings: Settings, hosts: dict[str, str]) -> Settings:
 
 
 def _audit(s: Session, warehouse: Warehouse, folder: Path) -> None:
-    """The worst mistakes in the sites' data, three kinds of them."""
+    """Print the three worst kinds of defects in the sites' data."""
     s.print(f"\nWhat is wrong with their data?\n  $ quadloom -w {folder} audit")
     by_code: dict[str, DefectGroup] = {}
     for group in audit(audited_pages(warehouse.stores)).groups:
@@ -158,7 +160,7 @@ def _ask(s: Session, warehouse: Warehouse, question: Question, folder: Path) -> 
     found = warehouse.things(question.query, where=question.where or (), sites=question.sites, limit=4)
     for row in found.table.rows:
         values = [", ".join(value.text for value in cell[:2]) for cell in row.cells[1:3] if cell]
-        pages = f"{len(row.sources)} pages" if question.sites else ""
+        pages = counted(len(row.sources), "page") if question.sites else ""
         s.print("    " + "  ·  ".join(filter(None, (row.label, *map(date_words, values), pages))))
     if found.total > len(found):
         s.print(f"    and {found.total - len(found)} more")

@@ -40,7 +40,7 @@ def serve(
     control: bool = False,
     new_token: bool = False,
 ) -> int:
-    """Serve search, SPARQL, entity pages and the live monitor of the warehouse. Reads only, unless --crawl or --control
+    """Serve search, SPARQL, entity pages and the live monitor of the warehouse. Read-only unless --crawl or --control
     is given.
 
     Parameters
@@ -65,11 +65,11 @@ def serve(
         s.write(tokens.make(time.strftime("%Y-%m-%d")))
         return 0
     _check(s, tokens, urls, crawl)
-    # uvicorn re-raises a signal for the previous handler; SIGTERM must not skip the end of the crawl.
+    # uvicorn raises a signal again for the previous handler; SIGTERM must not skip the end of the crawl.
     signal.signal(signal.SIGTERM, _interrupt)
     listening = _listen(s.settings.web.host, s.settings.web.port)
     child = _start_crawl(s, urls) if crawl else None
-    if crawl:  # after the start of the crawl, which would inherit it; query processes do
+    if crawl:  # after the crawl has started, which would inherit it
         os.nice(_NICE)
     try:
         if (crawl or control) and not tokens:
@@ -98,14 +98,13 @@ def _check(s: Session, tokens: Tokens, urls: tuple[str, ...], crawl: bool) -> No
         )
     refuse_lost_database(s.warehouse, s.settings)
     if not crawl and not exists(s.warehouse, s.settings):
-        raise StoreError(
-            f"there is no warehouse at {s.warehouse}", hint="to make one: `quadloom crawl URL` or `quadloom demo`"
-        )
+        hint = "to create one: `quadloom crawl URL` or `quadloom demo`"
+        raise StoreError(f"there is no warehouse at {s.warehouse}", hint=hint)
 
 
 def _run(s: Session, listening: socket.socket, *, may_control: bool) -> None:
     host = s.settings.web.host
-    # The crawl has its own process, hence its own interpreter lock and memory, so that the site always answers.
+    # The crawl has its own process, so the site has an interpreter lock and memory of its own.
     state = SiteState(s.warehouse, s.settings, may_control=may_control)
     app = create_app(state)
     name = f"[{host}]" if ":" in host else host
@@ -117,7 +116,7 @@ def _run(s: Session, listening: socket.socket, *, may_control: bool) -> None:
 
 
 def _connections(s: Session, wanted: int) -> int:
-    """How many connections the limit of open files allows. It is raised first, as far as the system permits."""
+    """Raise the limit of open files as far as the system permits; returns how many connections it allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = wanted + BACKLOG + _OTHER_FILES  # a burst is accepted before any of it is refused
     if soft != resource.RLIM_INFINITY and soft < needed:
@@ -126,12 +125,12 @@ def _connections(s: Session, wanted: int) -> int:
     if soft == resource.RLIM_INFINITY or soft >= wanted + _OTHER_FILES:
         return wanted
     allowed = max(_LEAST_CONNECTIONS, soft - _OTHER_FILES)
-    s.say(f"only {allowed} connections at a time: the system allows {soft} open files (ulimit -Hn)")
+    s.say(f"at most {allowed} connections at a time: the system allows {soft} open files (ulimit -Hn)")
     return allowed
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Bind the port before a crawl starts and an address is printed: both are useless if the port is taken."""
+    """Bind the port before a crawl starts and the address is printed, which are useless if the port is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
@@ -144,19 +143,19 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _start_crawl(s: Session, urls: tuple[str, ...]) -> subprocess.Popen[bytes]:
-    """Start the crawl, which owns the warehouse, in a process of its own; its control socket connects both."""
-    # -P: a file xml.py in the working directory must not be taken for Python's own module.
-    command = [sys.executable, "-P", "-m", "quadloom.cli", "-w", str(s.warehouse)]
+    """Start the crawl, which owns the warehouse, in a process of its own. This process controls it by its socket."""
+    # -P: a file xml.py in the working directory must not replace Python's own module.
+    command = [sys.executable, "-P", "-m", "quadloom", "-w", str(s.warehouse)]
     if s.config is not None:
         command += ["--config", str(s.config)]
     if s.quiet:
         command.append("--quiet")
-    # The pipe to its standard input ends with this process, even if it is killed, and that ends the crawl.
+    # The pipe to its standard input closes with this process, even if it is killed, and that ends the crawl.
     child = subprocess.Popen([*command, "crawl", "--forever", "--until-input-ends", *urls], stdin=subprocess.PIPE)
     deadline = time.monotonic() + 30
     while not exists(s.warehouse, s.settings) and time.monotonic() < deadline:
         if child.poll() is not None:
-            raise StoreError("the crawl could not start", hint="see its message above")
+            raise StoreError("the crawl did not start", hint="its message is above")
         time.sleep(0.1)
     return child
 

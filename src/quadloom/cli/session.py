@@ -1,4 +1,4 @@
-"""What all commands share: the path of the warehouse, the settings, and how they print.
+"""What all commands share: the warehouse, the settings, the running crawl, and how they print.
 
 Data goes to stdout; progress, hints and messages to stderr. `--json` gives one object, or JSON Lines for streams.
 Colour and live displays only on a terminal, and never with NO_COLOR.
@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import msgspec
 
@@ -23,6 +23,11 @@ from quadloom.settings.loading import LoadedSettings, Tree, Value, load, warehou
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from quadloom.model.wire import Value as RequestValue
+    from quadloom.warehouse import Warehouse
+
+Record = TypeVar("Record")
 
 
 class Session:
@@ -48,13 +53,13 @@ class Session:
         self._overrides: dict[str, Value] = {}
 
     def override(self, values: Mapping[str, Value | None]) -> None:
-        """Set the flags of a command, by dotted setting name; None = not given."""
-        self._overrides.update({name: value for name, value in values.items() if value is not None})
+        """Set the flags of a command, by dotted setting name; None or an empty list = not given."""
+        self._overrides.update({name: value for name, value in values.items() if value not in (None, [])})
         self.__dict__.pop("loaded", None)
 
     @cached_property
     def loaded(self) -> LoadedSettings:
-        """With what all machines share, if this is a cluster's: a worker needs only the address of the database."""
+        """The settings, on a cluster with those that all machines share: a worker needs only the database's address."""
         own = load(config=self.config, overrides=self._overrides)
         if not own.settings.stores.is_shared:
             return own
@@ -69,6 +74,31 @@ class Session:
     def settings(self) -> Settings:
         return self.loaded.settings
 
+    def read(self) -> Warehouse:
+        """The warehouse, for reading, also while a crawl runs."""
+        from quadloom.warehouse import Warehouse  # .06 s, which `config` and `check` need not wait for
+
+        return Warehouse.read(self.warehouse, settings=self.settings)
+
+    def open(self) -> Warehouse:
+        """The warehouse, for writing; no other process may own it."""
+        from quadloom.warehouse import Warehouse
+
+        return Warehouse.open(self.warehouse, settings=self.settings)
+
+    def change(
+        self, verb: str, arguments: Mapping[str, RequestValue], otherwise: Callable[[Warehouse], object]
+    ) -> object:
+        """Have the running crawl change something, since it owns the warehouse. If none runs, open the warehouse for
+        `otherwise`. Returns the answer of either."""
+        from quadloom.crawling.run.control import ask
+
+        answer = ask(self.warehouse, verb, **arguments)
+        if answer is None:
+            with self.open() as warehouse:
+                return otherwise(warehouse)
+        return answer
+
     @cached_property
     def out(self) -> Console:
         return self._console(stderr=False)
@@ -78,7 +108,7 @@ class Session:
         return self._console(stderr=True)
 
     def _console(self, *, stderr: bool) -> Console:
-        from rich.console import Console  # .03 s, for which a command in a pipe need not wait
+        from rich.console import Console  # .03 s, which a command in a pipe does not need
 
         wraps = (sys.stderr if stderr else sys.stdout).isatty()
         # Without emoji: `:key:` in a title is printed as it is.
@@ -101,27 +131,50 @@ class Session:
             sys.stderr.write(harmless(text) + "\n")
 
     def say_at_once(self, text: str) -> None:
-        """The same from a signal handler, which may interrupt another message: written directly to stderr."""
+        """The same from a signal handler, which may interrupt another message: write directly to stderr."""
         if not self.quiet:
             os.write(sys.stderr.fileno(), f"{text}\n".encode())
 
     def emit(self, record: object) -> None:
-        """Print one JSON line on stdout. On a terminal, control characters that JSON allows are escaped too: U+009B
-        starts a terminal command, as ESC [ does."""
+        """Print one JSON line on stdout. On a terminal, escape control characters that JSON allows: U+009B starts a
+        terminal command, as ESC [ does."""
         line = msgspec.json.encode(named(record), enc_hook=_plain).decode()
         if self.is_terminal:
             line = _CONTROLS.sub(lambda found: f"\\u{ord(found.group()):04x}", line)
         sys.stdout.write(line + "\n")
         sys.stdout.flush()
 
+    def report(self, record: object, text: str) -> None:
+        """Print what was done: the record with --json, otherwise the text for people."""
+        if self.json:
+            self.emit(record)
+        else:
+            self.say(text)
+
+    def records(
+        self,
+        records: Iterable[Record],
+        columns: Sequence[str],
+        cells: Callable[[Record], Sequence[object]],
+        *,
+        as_json: Callable[[Record], object] | None = None,
+    ) -> None:
+        """Print records: JSON lines with --json, otherwise a table. `as_json`: what a line holds, if not the record."""
+        if self.json:
+            for record in records:
+                self.emit(as_json(record) if as_json else record)
+        else:
+            self.table(columns, map(cells, records))
+
     def write(self, text: str) -> None:
-        """Print lines on stdout. On a terminal, control characters are replaced: a title must not move the cursor."""
+        """Print lines on stdout. On a terminal, replace control characters: a title must not move the cursor."""
         text = text if text.endswith("\n") else text + "\n"
         sys.stdout.write(harmless(text) if self.is_terminal else text)
 
-    def print(self, text: str) -> None:
-        """Print a line for people on stdout; on a terminal it is wrapped between words."""
-        self.out.print(harmless(text), markup=False)  # also into a pipe: `| head` ends on a terminal
+    def print(self, text: str, style: str = "") -> None:
+        """Print a line for people on stdout; on a terminal it is wrapped between words. `style` as in `table`."""
+        text = harmless(text)  # also into a pipe: `| head` ends on a terminal
+        self.out.print(text, style=style or None, markup=False)
 
     def table(
         self,
@@ -131,10 +184,10 @@ class Session:
         title: str = "",
         styles: Sequence[str] = (),
     ) -> None:
-        """Print a table on a terminal, without empty columns; elsewhere tab-separated lines for `cut` and `awk`.
-        `styles`: of the rows, such as red; empty = none."""
+        """Print a table on a terminal, without empty columns; elsewhere tab-separated lines for `cut` and `awk`, the
+        names of the columns first if they have any. `styles`: of the rows, such as red; empty = none."""
         if not self.is_terminal:
-            for row in rows:
+            for row in (columns, *rows) if any(columns) else rows:
                 self.write("\t".join(_cell(value) for value in row))
             return
         from quadloom.cli.tables import fitted

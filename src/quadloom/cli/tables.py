@@ -1,8 +1,6 @@
-"""Tables that fit a terminal: numbers stay whole, words are not broken, and a URL that is too long is shortened in its
-middle, where it says least.
+"""Tables that fit a terminal: numbers and words are not broken, and a long URL is shortened in its middle.
 
-Widths are shared out like water: every column gets what it needs, and if that is too much in all, the widest ones give
-way until the table fits.
+Every column gets the width that it needs. If the sum is too much, the widest columns shrink until the table fits.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 _GAP = 2  # columns between two columns
-_LEAST = 8  # a text column is never narrower
+_MIN_WIDTH = 8  # of a text column
 _WHOLE_WORD = 28  # a word up to this length is not shortened if there is any other way
 
 
@@ -49,7 +47,7 @@ def column_widths(
     room = width - _GAP * (len(columns) - 1)
     for words_stay_whole in (True, False):
         least = [
-            size if is_number else min(size, max(_LEAST, cell_len(name), _longest(cells, place, words_stay_whole)))
+            size if is_number else min(size, max(_MIN_WIDTH, cell_len(name), _longest(cells, place, words_stay_whole)))
             for place, (name, size, is_number) in enumerate(zip(columns, wanted, numeric, strict=True))
         ]
         if sum(least) <= room:

@@ -5,56 +5,34 @@ The file uses the style sheet of the site, and the same charts; links of its pic
 
 from __future__ import annotations
 
-from collections import Counter
-from pathlib import Path
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from quadloom.asking.report.crawl_summary import CrawlSummary
 from quadloom.asking.report.numbers import LABELS, labelled
-from quadloom.asking.sparql.prefixes import shorten
-from quadloom.asking.things.paths import type_name, words
+from quadloom.asking.things.paths import type_name
 from quadloom.web.view import filters
 from quadloom.web.view.charts import Mark, bars, timeline, world
-from quadloom.web.view.pictures import NetworkEdge, Node, network
+from quadloom.web.view.environment import report_document
+from quadloom.web.view.pictures import NetworkEdge, Node, network, schema_network
 
-_HERE = Path(__file__).parent
-_TYPES = 15
-_DRAWN_SITES = 24
+_MAX_TYPES = 15
+_MAX_SITES = 24
 
 
 def report_html(summary: CrawlSummary, *, title: str, now: float) -> str:
     """The whole document."""
-    environment = Environment(
-        loader=FileSystemLoader(_HERE / "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        number=filters.number,
-        percent=filters.percent,
-        counted=filters.counted,
-        when=filters.when,
-        short=shorten,
-        words=words,
-        type_name=type_name,
-    )
-    style = (_HERE / "static" / "quadloom.css").read_text(encoding="utf-8")
-    return environment.get_template("crawl_report.html").render(
+    places = {one.iri: place for place, one in enumerate(summary.schema.classes)}  # rows of the table of types
+    return report_document(
+        "crawl_report.html",
         summary=summary,
         title=title,
         now=now,
-        style=Markup(style),
         tiles=_tiles(summary),
-        types=bars([Mark(type_name(iri), count) for iri, count in summary.types[:_TYPES]], "Things by type"),
+        types=bars([Mark(type_name(iri), count) for iri, count in summary.types[:_MAX_TYPES]], "Things by type"),
         map=world([Mark(one.name, one.longitude, one.latitude) for one in summary.places], "Places"),
         timeline=timeline([Mark(one.name, one.at) for one in summary.dates], "Dates"),
-        schema=Markup(_schema(summary)),
+        schema=Markup(schema_network(summary.schema, lambda one: f"#type-{places[one.iri]}") if places else ""),
         sites=Markup(_sites(summary)),
-        class_rows={one.iri: place for place, one in enumerate(summary.schema.classes)},
     )
 
 
@@ -71,42 +49,17 @@ def _tiles(summary: CrawlSummary) -> list[tuple[str, str, str]]:
         ]
     failed = outcomes.get("failed", 0) + outcomes.get("denied", 0)
     errors = summary.audit.count("error")
-    sites = [one for one in summary.audit.sites if one.with_data]
-    with_data = sum(one.with_data for one in sites)
-    return [
-        *found,
-        ("pages failed or denied", filters.number(failed), "bad" if failed else "good"),
-        ("errors in the data", filters.number(errors), "bad" if errors else "good"),
-        *(
-            [("score of the data, of 100", f"{sum(one.score * one.with_data for one in sites) / with_data:.0f}", "")]
-            if with_data
-            else []
-        ),
-    ]
-
-
-def _schema(summary: CrawlSummary) -> str:
-    nodes = {
-        one.iri: Node(f"{type_name(one.iri)} · {one.things}", f"#type-{place}", one.iri)
-        for place, one in enumerate(summary.schema.classes)
-    }
-    labels: dict[tuple[str, str], list[str]] = {}
-    weights: Counter[tuple[str, str]] = Counter()
-    for link in summary.schema.links:
-        labels.setdefault((link.source, link.target), []).append(words(link.property))
-        weights[link.source, link.target] += link.count
-    most = max(weights.values(), default=1)
-    edges = [
-        NetworkEdge(nodes[source], nodes[target], ", ".join(found), weights[source, target] / most)
-        for (source, target), found in labels.items()
-    ]
-    return network(edges, title="Types and how they are linked", nodes=list(nodes.values())) if nodes else ""
+    found.append(("pages failed or denied", filters.number(failed), "bad" if failed else "good"))
+    found.append(("errors in the data", filters.number(errors), "bad" if errors else "good"))
+    if summary.audit.score is not None:
+        found.append(("score of the data, of 100", f"{summary.audit.score:.0f}", ""))
+    return found
 
 
 def _sites(summary: CrawlSummary) -> str:
     """Links between sites; empty if there is only one."""
     pages = dict(summary.sites)
-    shown = list(dict.fromkeys(site for link in summary.links for site in (link.source, link.target)))[:_DRAWN_SITES]
+    shown = list(dict.fromkeys(site for link in summary.links for site in (link.source, link.target)))[:_MAX_SITES]
     nodes = {site: Node(f"{site} · {pages.get(site, 0)}", f"#site-{place}", site) for place, site in enumerate(shown)}
     most = max((link.links for link in summary.links), default=1)
     edges = [

@@ -6,9 +6,10 @@ from typing import Unpack
 
 import pytest
 
-from quadloom.asking.search import SearchFilters, as_sparql, moment, search, search_request
+from quadloom.asking.search import SearchFilters, moment, search, search_request
 from quadloom.asking.sparql.prefixes import expand, shorten, type_iris
 from quadloom.asking.sparql.service import QueryService
+from quadloom.asking.sparql.text_patterns import as_sparql
 from quadloom.errors import UsageError
 from unit.asking.conftest import A, B, C, Stores
 

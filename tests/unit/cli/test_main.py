@@ -10,11 +10,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from rich.console import Console
 
-from quadloom.cli.application import application
+from command_line import quadloom
+from quadloom import __version__
 from quadloom.cli.crawling.live import nothing_read, progress_lines
-from quadloom.cli.main import COMMANDS, SUMMARY, add_installed_commands, groups, run
+from quadloom.cli.main import COMMANDS, SUMMARY, groups, run
 from quadloom.cli.overview import overview
 from quadloom.cli.session import Session
 from quadloom.crawling.run.report import CrawlReport, VisitProblem
@@ -37,15 +37,15 @@ def test_help_lists_every_command_once_in_groups(
     assert max(len(line) for line in shown.splitlines()) <= 80
 
 
-def test_help_is_what_the_parser_of_options_would_print(capsys: pytest.CaptureFixture[str]) -> None:
-    """It is written without the parser, so a new option must be added to both."""
-    add_installed_commands()
-    # A console of its own: the parser keeps the width of its first one, which may be that of another test.
-    application().meta(["--help"], console=Console(width=80), exit_on_error=False, result_action="return_value")
-    wanted = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
-    assert overview(SUMMARY, groups, 80).splitlines() == wanted
-    coloured = overview(SUMMARY, groups, 80, colour=True)
-    assert re.sub(r"\x1b\[\d*m", "", coloured).splitlines() == wanted
+@pytest.mark.parametrize("columns", ["60", "80", "200"])
+def test_pages_of_help_are_in_one_style(columns: str, tmp_path: Path) -> None:
+    """The parser prints a command's own options, and we print those of every command below them."""
+    shown = quadloom("crawl", "--help", cwd=tmp_path, COLUMNS=columns).stdout
+    boxes = [line for line in shown.splitlines() if line.startswith(("╭", "│", "╰"))]
+    assert {len(line) for line in boxes} == {int(columns)}
+    assert shown.endswith(overview(SUMMARY, groups, int(columns)).partition("╭─ Options of every command")[2])
+    coloured = overview(SUMMARY, groups, int(columns), colour=True)
+    assert re.sub(r"\x1b\[\d*m", "", coloured) == overview(SUMMARY, groups, int(columns)) != coloured
 
 
 def test_a_commands_own_options_come_first(capsys: pytest.CaptureFixture[str]) -> None:
@@ -97,7 +97,7 @@ def test_a_reader_that_has_had_enough_is_no_error(arguments: list[str], tmp_path
     os.close(read)
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "quadloom.cli", *arguments],
+            [sys.executable, "-m", "quadloom", *arguments],
             stdout=write, stderr=subprocess.PIPE, cwd=tmp_path, timeout=100, check=False,
         )  # fmt: skip
     finally:
@@ -134,3 +134,8 @@ def test_only_a_crawl_that_tried_and_read_nothing_has_failed(tmp_path: Path) -> 
         visited(other, Outcome.NEW)
         assert nothing_read(s, tried, catalog, [url]) == 1
         assert nothing_read(s, tried, catalog, []) == 0, "only what failed before was tried again"
+
+
+def test_the_package_can_be_run() -> None:
+    done = subprocess.run([sys.executable, "-m", "quadloom", "--version"], capture_output=True, text=True, timeout=100)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{__version__}\n", "")

@@ -75,6 +75,13 @@ def test_lines_for_people_and_cells_are_harmless_in_a_pipe_too(monkeypatch: pyte
     assert not set(stream.getvalue()) & {"\x1b", "\x07", "\x9b", "\r", "\u202e"}
 
 
+def test_tables_in_a_pipe_begin_with_the_names_of_their_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr("sys.stdout", stream)
+    Session().table(["host", "pages", "next in s"], [("a.example", 12_345, 0.5), ("b.example", "", 2.0)])
+    assert stream.getvalue() == "host\tpages\tnext in s\na.example\t12345\t0.50\nb.example\t\t2.00\n"
+
+
 def test_graphs_on_a_terminal_are_harmless_wherever_a_chunk_ends() -> None:
     turtle = f'<http://e.example/> <http://e.example/p> "{ATTACK} naïve 日本"@en .\r\n'.encode()
     for size in range(1, len(turtle)):

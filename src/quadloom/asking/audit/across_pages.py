@@ -11,15 +11,14 @@ from typing import NamedTuple
 import msgspec
 
 from quadloom.asking.audit.report import PageFindings, pages_of
-from quadloom.errors import UrlError
+from quadloom.asking.statistics import all_rows
+from quadloom.asking.urls import fingerprint_of, page_of
 from quadloom.model.finding import Finding
 from quadloom.model.outcome import Outcome, PageRow
-from quadloom.model.url import Url
 from quadloom.stores.opened import Stores
 from quadloom.stores.protocols.catalog import Catalog
-from quadloom.stores.quads.json_results import text_rows_of
 
-_MOST = 2000
+_MAX_ROWS = 2000
 _FACTS = "name price priceCurrency startDate endDate birthDate telephone isbn gtin13 sku datePublished foundingDate"
 _LINKS = "image logo url sameAs contentUrl thumbnailUrl mainEntityOfPage"
 _SUSPECTS = """SELECT ?s ?p
@@ -28,12 +27,12 @@ GROUP BY ?s ?p (LANG(?o) AS ?language) HAVING (COUNT(DISTINCT STR(?o)) > 1 && CO
 ORDER BY ?s ?p LIMIT {most}"""
 _STATED = """SELECT ?s ?p (LANG(?o) AS ?language) (STR(?o) AS ?value) ?g
 WHERE {{ VALUES (?s ?p) {{ {pairs} }} GRAPH ?g {{ ?s ?p ?o }} FILTER(isLiteral(?o)) }}"""
-_PAIRS = 200  # in one query
+_MAX_PAIRS = 200  # in one query
 _IN_BRACKETS = re.compile(r'[^\x00-\x20<>"{}|^`\\]+\Z')  # an IRI of another store may be none
-_POINTED = """SELECT DISTINCT ?g ?s ?p ?o
+_LINKED = """SELECT DISTINCT ?g ?s ?p ?o
 WHERE {{ VALUES ?p {{ {terms} }} GRAPH ?g {{ ?s ?p ?o }} FILTER(isIRI(?o)) }} LIMIT {most}"""
 _DEAD = frozenset((Outcome.GONE, Outcome.FAILED))
-_REST = 10.0  # a server asks again when ten times as long has passed as the last answer took
+_PAUSE_FACTOR = 10.0  # a server asks again when ten times as long has passed as the last answer took
 
 Asked = Callable[[str], Iterator[bytes]]
 """Answers to a SPARQL query as JSON, as `QuadStore.parts` gives them."""
@@ -69,7 +68,7 @@ class AcrossCache:
                 return last
             began = self._clock()
             found = find()
-            self._last, self._until = (mark, found), self._clock() + _REST * (self._clock() - began)
+            self._last, self._until = (mark, found), self._clock() + _PAUSE_FACTOR * (self._clock() - began)
             return found
         finally:
             self._asking.release()
@@ -92,7 +91,7 @@ def with_across(
 ) -> Iterator[PageFindings]:
     """These pages with what was found across pages added to their own findings; None = it is looked for now."""
     across = across_pages(stores) if across is None else across
-    found = {_fingerprint(url): findings for url, findings in across.items()}
+    found = {fingerprint_of(url): findings for url, findings in across.items()}
     for page in pages:
         more = found.get(page.row.fingerprint)
         yield PageFindings(page.row, (*page.findings, *more)) if more else page
@@ -124,10 +123,10 @@ def _all_across(asked: Asked, catalog: Catalog) -> Iterator[tuple[str, Finding]]
         )
         yield conflict.page, finding
     targets: dict[str, PageRow | None] = {}  # pages of a site point to the same logo
-    for row in _rows(asked, _POINTED.format(terms=_terms(_LINKS), most=50 * _MOST)):
+    for row in all_rows(asked, _LINKED.format(terms=_terms(_LINKS), most=50 * _MAX_ROWS)):
         address = row["o"]
         if address not in targets:
-            targets[address] = _page(catalog, address)
+            targets[address] = page_of(catalog, address)
         target = targets[address]
         if target is not None and target.outcome in _DEAD and target.href != row["g"]:
             name = row["p"].rpartition("/")[2]
@@ -156,13 +155,14 @@ class _Conflict(NamedTuple):
 
 
 def _conflicts(asked: Asked) -> Iterator[_Conflict]:
-    """What has several values is no conflict as long as all pages share one of them."""
-    suspects = [(row["s"], row["p"]) for row in _rows(asked, _SUSPECTS.format(terms=_terms(_FACTS), most=_MOST))]
+    """Several values are no conflict as long as all pages share one. Pages in different parts of the store are not
+    compared; those of one site are in one part."""
+    suspects = [(row["s"], row["p"]) for row in all_rows(asked, _SUSPECTS.format(terms=_terms(_FACTS), most=_MAX_ROWS))]
     suspects = list(dict.fromkeys([one for one in suspects if _IN_BRACKETS.match(one[0])]))
-    for start in range(0, len(suspects), _PAIRS):
-        pairs = " ".join(f"(<{subject}> <{predicate}>)" for subject, predicate in suspects[start : start + _PAIRS])
+    for start in range(0, len(suspects), _MAX_PAIRS):
+        pairs = " ".join(f"(<{subject}> <{predicate}>)" for subject, predicate in suspects[start : start + _MAX_PAIRS])
         stated: dict[tuple[str, str, str], dict[str, set[str]]] = {}
-        for row in _rows(asked, _STATED.format(pairs=pairs)):
+        for row in all_rows(asked, _STATED.format(pairs=pairs)):
             key = (row["s"], row["p"], row["language"])
             stated.setdefault(key, {}).setdefault(row["g"], set()).add(row["value"])
         for (subject, predicate, _), by_page in sorted(stated.items()):
@@ -174,21 +174,3 @@ def _conflicts(asked: Asked) -> Iterator[_Conflict]:
 
 def _terms(names: str) -> str:
     return " ".join(f"<{scheme}://schema.org/{name}>" for name in names.split() for scheme in ("http", "https"))
-
-
-def _rows(asked: Asked, query: str) -> Iterator[dict[str, str]]:
-    """Pages of one site are in one part of the store; what pages of different parts say is not compared."""
-    for answer in asked(query):
-        yield from text_rows_of(answer)
-
-
-def _page(catalog: Catalog, url: str) -> PageRow | None:
-    fingerprint = _fingerprint(url)
-    return catalog.page(fingerprint) if fingerprint is not None else None
-
-
-def _fingerprint(url: str) -> int | None:
-    try:
-        return Url.parse(url).fingerprint
-    except UrlError:
-        return None

@@ -9,8 +9,8 @@ from quadloom.model.url import Url
 from quadloom.planning.ranking.link_lookup import links_touching
 from quadloom.stores.opened import Stores
 
-_NAMED = 3  # linking pages of one address
-_LOOKED_UP = 200  # linking pages of one address that are looked up in the catalog
+_MAX_LISTED = 3  # linking pages of one address
+_MAX_LOOKED_UP = 200  # linking pages of one address that are looked up in the catalog
 
 
 def with_linking_pages(report: AuditReport, stores: Stores) -> AuditReport:
@@ -38,8 +38,8 @@ def _is_dead(group: DefectGroup) -> bool:
 
 def _addresses(stores: Stores, fingerprints: list[int]) -> tuple[str, ...]:
     """The first of them by address, so that the report of an unchanged warehouse stays the same."""
-    rows = stores.catalog.pages(fingerprints[:_LOOKED_UP])
-    return tuple(sorted(row.href for row in rows.values())[:_NAMED])
+    rows = stores.catalog.pages(fingerprints[:_MAX_LOOKED_UP])
+    return tuple(sorted(row.href for row in rows.values())[:_MAX_LISTED])
 
 
 def _with_links(group: DefectGroup, named: dict[str, tuple[str, ...]]) -> DefectGroup:

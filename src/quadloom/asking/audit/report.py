@@ -22,12 +22,12 @@ from quadloom.model.url import belongs_to, site_of
 from quadloom.stores.protocols.catalog import Catalog
 
 _SLICE = 1000
-_EXAMPLES = 3
-_SHOWN = 60  # characters of a value that a message quotes at most
-_MOST_GROUPS = 5000
+_MAX_EXAMPLES = 3
+_MAX_QUOTED = 60  # characters of a value that a message quotes at most
+_MAX_GROUPS = 5000
 _STEP = 60.0  # seconds within which visits count as one
 _STEPS = (60.0, 3600.0, 86400.0, 7 * 86400.0)
-_MOST_POINTS = 200
+_MAX_POINTS = 200
 _NUMBER = re.compile(r"\d+|[0-9a-f]{8,}", re.IGNORECASE)
 FORMULA = "100 × mean over pages with data: 1 without defects, ½ with warnings only, 0 with an error"
 
@@ -60,7 +60,7 @@ class DefectGroup(msgspec.Struct, frozen=True):
     def what(self) -> str:
         """The mistake, without the value of a single page."""
         message = self.message.partition(": '")[0]
-        found = dict.fromkeys(example.found[:_SHOWN] for example in self.examples)
+        found = dict.fromkeys(example.found[:_MAX_QUOTED] for example in self.examples)
         if len(found) > 1:
             message = message.replace(f" {next(iter(found))!r}", "", 1)
         steps = self.path.split(" › ")
@@ -135,6 +135,12 @@ class AuditReport(msgspec.Struct, frozen=True):
     def count(self, severity: Severity) -> int:
         names = {"error": "errors", "warning": "warnings", "info": "remarks"}
         return sum(getattr(site, names[severity]) for site in self.sites)
+
+    @property
+    def score(self) -> float | None:
+        """Of all sites, by their pages with data; None if no page has data."""
+        with_data = sum(site.with_data for site in self.sites)
+        return sum(site.score * site.with_data for site in self.sites) / with_data if with_data else None
 
 
 class PageFindings(msgspec.Struct, frozen=True):
@@ -215,7 +221,7 @@ class _Tally:
             if fixed.fixed_at >= self._since if self._since else fixed.fixed_at == row.fetched_at:
                 counts.fixed += 1
                 key = (fixed.severity, fixed.code, site, template_of(row.href), fixed.path)
-                if key in self._improved or len(self._improved) < _MOST_GROUPS:
+                if key in self._improved or len(self._improved) < _MAX_GROUPS:
                     self._improved[key] = self._improved.get(key, 0) + 1
             self._event(fixed.since, fixed.severity, 1)
             self._event(fixed.fixed_at, fixed.severity, -1)
@@ -250,7 +256,7 @@ class _Tally:
         key = (site, finding.code, finding.type, finding.path, template_of(row.href))
         group = self._groups.get(key)
         if group is None:
-            if len(self._groups) >= _MOST_GROUPS:
+            if len(self._groups) >= _MAX_GROUPS:
                 return
             group = self._groups[key] = _Group()
         group.findings += 1
@@ -258,7 +264,7 @@ class _Tally:
         group.pages += group.last != row.href
         if WEIGHT[finding.severity] < WEIGHT[group.severity]:
             group.severity = finding.severity
-        if group.last != row.href and len(group.examples) < _EXAMPLES:
+        if group.last != row.href and len(group.examples) < _MAX_EXAMPLES:
             group.examples.append(reported(finding, row.href))
         group.last = row.href
 
@@ -288,11 +294,11 @@ class _Tally:
         return AuditReport(tuple(sites), tuple(groups), self._trend(), tuple(improved))
 
     def _trend(self) -> tuple[TrendPoint, ...]:
-        """What was open after each step, of which there are fewer than `_MOST_POINTS`."""
+        """What was open after each step, of which there are fewer than `_MAX_POINTS`."""
         if not self._events:
             return ()
         first, last = min(self._events), max(self._events)
-        step = next((one for one in _STEPS if (last - first) / one < _MOST_POINTS), _STEPS[-1])
+        step = next((one for one in _STEPS if (last - first) / one < _MAX_POINTS), _STEPS[-1])
         points: dict[float, TrendPoint] = {}
         errors = warnings = 0
         for at in sorted(self._events):

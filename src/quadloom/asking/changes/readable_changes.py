@@ -13,11 +13,12 @@ import pyoxigraph as ox
 
 from quadloom.asking.sparql.prefixes import shorten
 from quadloom.asking.things.paths import BLANK, NAMES, RDF_TYPE, canonical, comparable, type_name, words
+from quadloom.asking.things.profile import label_of
 from quadloom.stores.protocols.quads import QuadStore
 
-_MOST_PARTS = 4  # values shown of a part
-_DEPTH = 2  # parts of parts
-_LONGEST = 300  # characters of a value
+_MAX_PARTS = 4  # values shown of a part
+_MAX_DEPTH = 2  # parts of parts
+_MAX_VALUE = 300  # characters of a value
 
 Node = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple
 
@@ -97,13 +98,13 @@ class _Side:
         return _is_blank(node) and node in self._objects
 
     def values(self, nodes: Sequence[Node], names: dict[str, str]) -> list[str]:
-        return [self._text(node, names, _DEPTH) for node in nodes]
+        return [self._text(node, names, _MAX_DEPTH) for node in nodes]
 
     def _text(self, node: Node, names: dict[str, str], depth: int) -> str:
         if isinstance(node, ox.Literal):
-            return node.value[:_LONGEST]
+            return node.value[:_MAX_VALUE]
         if isinstance(node, ox.Triple):
-            return str(node)[:_LONGEST]
+            return str(node)[:_MAX_VALUE]
         said = self.things.get(node.value, {}) if _is_blank(node.value) else {}
         # A part that came is in the store by now, as that of its thing; what it says is better, and goes with "before".
         name = names.get(node.value) or ("" if said else self._name_of(node.value))
@@ -114,7 +115,7 @@ class _Side:
             for predicate, values in said.items()
             if predicate != RDF_TYPE and depth
             for value in values
-        ][:_MOST_PARTS]
+        ][:_MAX_PARTS]
         return ", ".join(parts) or _fallback(node.value, said)
 
 
@@ -141,28 +142,20 @@ def _is_blank(node: str) -> bool:
 class StoredNames:
     """Names of things in the store, each looked up once: its own name, or for a part that of its thing."""
 
-    _MOST = 500  # lookups
-    _STATEMENTS = 50  # of one thing
+    _MAX_LOOKUPS = 500
 
     def __init__(self, quads: QuadStore) -> None:
         self._quads = quads
         self._found: dict[str, str] = {}
 
     def __call__(self, iri: str) -> str:
-        if iri not in self._found and len(self._found) < self._MOST:
-            self._found[iri] = self._label(iri) or (self._of_whole(iri) if _is_blank(iri) else "")
+        if iri not in self._found and len(self._found) < self._MAX_LOOKUPS:
+            self._found[iri] = label_of(self._quads, iri) or (self._of_whole(iri) if _is_blank(iri) else "")
         return self._found.get(iri, "")
-
-    def _label(self, iri: str) -> str:
-        names: dict[str, str] = {}
-        for quad in _quads(self._quads.match(f"<{iri}>", None, None, None, self._STATEMENTS)):
-            if isinstance(quad.object, ox.Literal):
-                names.setdefault(canonical(quad.predicate.value), quad.object.value)
-        return next((names[name] for name in NAMES if name in names), "")
 
     def _of_whole(self, iri: str) -> str:
         for quad in _quads(self._quads.match(None, None, f"<{iri}>", None, 1)):
-            whole = self._label(quad.subject.value) if isinstance(quad.subject, ox.NamedNode) else ""
+            whole = label_of(self._quads, quad.subject.value) if isinstance(quad.subject, ox.NamedNode) else ""
             return f"{whole or 'A thing'} › {words(quad.predicate.value)}"
         return ""
 

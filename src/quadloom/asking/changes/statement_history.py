@@ -15,9 +15,9 @@ import pyoxigraph as ox
 from quadloom.asking.changes.history import graph_after
 from quadloom.asking.changes.versions import VersionReader
 from quadloom.asking.entity import Entity, Value, value_of_term
-from quadloom.errors import ArchiveDamaged, NothingFound, StoreError, UrlError, UsageError
+from quadloom.asking.urls import page_of
+from quadloom.errors import ArchiveDamaged, NothingFound, StoreError, UsageError
 from quadloom.model.outcome import PageRow
-from quadloom.model.url import Url
 from quadloom.stores.protocols.catalog import Catalog, VisitRow
 
 PAGES = 8
@@ -46,7 +46,7 @@ def statement_history(catalog: Catalog, versions: VersionReader, entity: Entity)
     spans: list[StatementSpan] = []
     partial = len(entity.sources) > PAGES
     for source in entity.sources[:PAGES]:
-        row = _row(catalog, source)
+        row = page_of(catalog, source)
         if row is None:
             partial = True
             continue
@@ -54,13 +54,6 @@ def statement_history(catalog: Catalog, versions: VersionReader, entity: Entity)
         spans += found
         partial |= not whole
     return StatementHistory(tuple(sorted(spans, key=lambda span: (span.property, span.first_seen))), partial)
-
-
-def _row(catalog: Catalog, source: str) -> PageRow | None:
-    try:
-        return catalog.page(Url.parse(source).fingerprint)
-    except UrlError:
-        return None
 
 
 def _of_page(

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import pyoxigraph as ox
 
-from quadloom.errors import UsageError
+from quadloom.asking.sparql.frames import require
 
 _GROUP = 100_000
 _COLUMNS = ("subject", "predicate", "object", "object_kind", "language", "datatype", "graph")
@@ -20,13 +20,10 @@ class _Sink(Protocol):
 
 def write_parquet(quads: Iterable[ox.Quad], stream: _Sink) -> None:
     """Row groups of 100,000 statements. IRIs and literals are plain strings, an absent language or datatype is null."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise UsageError(
-            "Parquet needs the package pyarrow", hint="pip install 'quadloom[parquet]', or export nq.zst instead"
-        ) from None
+    require("pyarrow", "pip install 'quadloom[parquet]', or export nq.zst")
+    import pyarrow
+    import pyarrow.parquet
+
     schema = pyarrow.schema([(name, pyarrow.string()) for name in _COLUMNS])
     remaining = iter(quads)
     with pyarrow.parquet.ParquetWriter(

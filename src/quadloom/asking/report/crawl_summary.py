@@ -18,7 +18,7 @@ from quadloom.asking.audit.across_pages import audited_pages
 from quadloom.asking.audit.report import AuditReport, audit
 from quadloom.asking.questions import WarehouseQueries
 from quadloom.asking.report.numbers import WarehouseNumbers
-from quadloom.asking.things.paths import PLUMBING
+from quadloom.asking.things.paths import PART_TYPES
 from quadloom.asking.things.schema import SchemaPicture, schema_of
 from quadloom.documents.index import namespace
 from quadloom.errors import NothingFound, QueryError
@@ -30,9 +30,9 @@ from quadloom.stores.quads.json_results import Row
 
 PAGES = 50_000
 _SLICE = 2000
-_LINKED = 5000  # pages whose links are drawn
-_PLACES = 1000
-_DATES = 1000
+_MAX_LINKED = 5000  # pages whose links are drawn
+_MAX_PLACES = 1000
+_MAX_DATES = 1000
 _DATE = re.compile(r"([12]\d{3})-(\d\d)(?:-(\d\d))?")
 _PLACES_QUERY = """
 SELECT DISTINCT ?page ?name ?lat ?lon WHERE {
@@ -128,7 +128,7 @@ def summarise(
         outcomes=_counted(str(row.outcome) for row in rows),
         kinds=_counted(row.kind for row in read if row.kind),
         languages=_counted(row.language.partition("-")[0] for row in read if row.language),
-        types=tuple((one.iri, one.things) for one in schema.classes if one.iri not in PLUMBING),
+        types=tuple((one.iri, one.things) for one in schema.classes if one.iri not in PART_TYPES),
         vocabularies=tuple(found.most_common(12)) if site else statistics.vocabularies[:12],
         change_rates=_change_rates(read),
         sites=_counted(site_of(row.host) for row in read),
@@ -206,7 +206,7 @@ def _places(queries: WarehouseQueries, site: str) -> tuple[PlacedThing, ...]:
         if latitude is not None and longitude is not None:
             name = str(row["name"].value) if "name" in row else str(row["page"].value)
             found.setdefault((latitude, longitude), PlacedThing(name, longitude, latitude))
-    return tuple(found.values())[:_PLACES]
+    return tuple(found.values())[:_MAX_PLACES]
 
 
 def _dates(queries: WarehouseQueries, site: str) -> tuple[DatedThing, ...]:
@@ -215,7 +215,7 @@ def _dates(queries: WarehouseQueries, site: str) -> tuple[DatedThing, ...]:
         at = _moment(str(row["date"].value))
         if at is not None:
             found[str(row["name"].value), at] = DatedThing(str(row["name"].value), at)
-    return tuple(found.values())[:_DATES]
+    return tuple(found.values())[:_MAX_DATES]
 
 
 def _asked(queries: WarehouseQueries, query: str, site: str) -> list[Row]:
@@ -233,7 +233,7 @@ def _site(url: str) -> str:
 
 def _links(stores: Stores, rows: Sequence[PageRow]) -> tuple[LinkedSites, ...]:
     """Links between the sites of these pages, the most first."""
-    site = {row.fingerprint: site_of(row.host) for row in rows[:_LINKED]}
+    site = {row.fingerprint: site_of(row.host) for row in rows[:_MAX_LINKED]}
     links = links_touching(stores.places.links, list(site))
     counts: Counter[tuple[str, str]] = Counter()
     for source, target in zip(links.sources.tolist(), links.targets.tolist(), strict=True):

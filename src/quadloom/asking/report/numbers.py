@@ -6,6 +6,8 @@ glossary has the same definitions.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from quadloom.stores.protocols.catalog import Catalog
@@ -14,7 +16,7 @@ from quadloom.stores.protocols.text import TextIndex
 from quadloom.stores.statistics import statements_of
 
 _WITHOUT_CONTENT = ("redirect", "unknown")
-_COUNTED = 1_000_000  # statements of pages, up to which a server counts those about pages: .6 s a million
+_MAX_COUNTED = 1_000_000  # statements of pages, up to which a server counts those about pages: .6 s a million
 
 
 class WarehouseNumbers(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,17 +38,21 @@ LABELS = {
 }
 
 
+def counts_of(counts: Mapping[str, int], group: str) -> dict[str, int]:
+    """Those of the catalog's counts that are of one group: `outcome`, `kind` or `status`."""
+    return {name.partition(":")[2]: count for name, count in counts.items() if name.startswith(f"{group}:")}
+
+
 def numbers_of(catalog: Catalog, text: TextIndex, quads: QuadStore, *, patient: bool = True) -> WarehouseNumbers:
     """`patient`: count statements about pages however long it takes."""
     counts = catalog.counts()
-    kinds = {name.removeprefix("kind:"): count for name, count in counts.items() if name.startswith("kind:")}
     stated = statements_of(catalog, quads)
     return WarehouseNumbers(
-        pages_visited=sum(count for name, count in counts.items() if name.startswith("outcome:")),
-        pages_with_content=sum(count for kind, count in kinds.items() if kind not in _WITHOUT_CONTENT),
+        pages_visited=sum(counts_of(counts, "outcome").values()),
+        pages_with_content=sum(n for kind, n in counts_of(counts, "kind").items() if kind not in _WITHOUT_CONTENT),
         documents_indexed=len(text),
         statements_by_pages=stated,
-        statements_about_pages=len(quads) - stated if patient or stated <= _COUNTED else None,
+        statements_about_pages=len(quads) - stated if patient or stated <= _MAX_COUNTED else None,
     )
 
 

@@ -10,8 +10,8 @@ import pyoxigraph as ox
 
 from quadloom.asking.entity import Entity
 from quadloom.asking.sparql.prefixes import PREFIXES
-from quadloom.asking.things.paths import BLANK, NAMES, RDF_TYPE, SCHEMA, canonical, type_name, words
-from quadloom.asking.things.profile import statements_of
+from quadloom.asking.things.paths import BLANK, RDF_TYPE, SCHEMA, best_name, canonical, type_name, words
+from quadloom.asking.things.profile import label_of, statements_of
 from quadloom.stores.protocols.quads import QuadStore
 
 _DESCRIPTIONS = (
@@ -22,9 +22,9 @@ _LATITUDES = (SCHEMA + "latitude", PREFIXES["geo"] + "lat", PREFIXES["vcard"] + 
 _LONGITUDES = (SCHEMA + "longitude", PREFIXES["geo"] + "long", PREFIXES["vcard"] + "longitude")
 _LEADS_TO_PLACE = frozenset((SCHEMA + "geo", SCHEMA + "location", PREFIXES["geo"] + "location", SCHEMA + "address"))
 _DATE = re.compile(r"[12]\d{3}-\d\d(-\d\d)?([T ]\d\d:.*)?")
-_LONGEST = 60  # characters of a name made of values
-_STATEMENTS = 40  # of a part
-_PARTS = 60
+_MAX_NAME = 60  # characters of a name made of values
+_MAX_STATEMENTS = 40  # of a part
+_MAX_PARTS = 60
 
 
 class Coordinates(msgspec.Struct, frozen=True):
@@ -67,7 +67,7 @@ def portrait(quads: QuadStore, entity: Entity) -> Portrait:
 def part_names(quads: QuadStore, iris: Iterable[str]) -> dict[str, str]:
     """Names for blank nodes: their label, or their values, or their type."""
     found = {}
-    for iri in list(dict.fromkeys(iri for iri in iris if iri.startswith(BLANK)))[:_PARTS]:
+    for iri in list(dict.fromkeys(iri for iri in iris if iri.startswith(BLANK)))[:_MAX_PARTS]:
         found[iri] = _part_name(quads, iri)
     return found
 
@@ -75,15 +75,14 @@ def part_names(quads: QuadStore, iris: Iterable[str]) -> dict[str, str]:
 def _part_name(quads: QuadStore, iri: str) -> str:
     literals: dict[str, str] = {}
     kind = ""
-    for predicate, value in statements_of(quads, iri, _STATEMENTS):
+    for predicate, value in statements_of(quads, iri, _MAX_STATEMENTS):
         if isinstance(value, ox.Literal):
             literals.setdefault(predicate, value.value)
         elif predicate == RDF_TYPE and isinstance(value, ox.NamedNode):
             kind = kind or type_name(value.value)
-    label = next((literals[name] for name in NAMES if name in literals), "")
-    text = label or ", ".join(value for value in literals.values() if not value.startswith("http"))
-    if len(text) > _LONGEST:
-        text = text[: _LONGEST - 1] + "…"
+    text = best_name(literals) or ", ".join(value for value in literals.values() if not value.startswith("http"))
+    if len(text) > _MAX_NAME:
+        text = text[: _MAX_NAME - 1] + "…"
     return text or kind or "part without a name"
 
 
@@ -93,19 +92,9 @@ def _title(quads: QuadStore, entity: Entity) -> str:
     if not entity.iri.startswith(BLANK):
         return words(entity.iri).capitalize() if entity.iri.startswith(SCHEMA) else _tail(entity.iri)
     for link in entity.inverse:
-        owner = _label(quads, link.subject)
-        if owner:
+        if owner := label_of(quads, link.subject):
             return f"{words(link.predicate).capitalize()} of {owner}"
     return f"{kind} on {_tail(entity.sources[0])}" if entity.sources else kind
-
-
-def _label(quads: QuadStore, iri: str) -> str:
-    found = {
-        predicate: value.value
-        for predicate, value in statements_of(quads, iri, _STATEMENTS)
-        if predicate in NAMES and isinstance(value, ox.Literal)
-    }
-    return next((found[name] for name in NAMES if name in found), "")
 
 
 def _tail(iri: str) -> str:

@@ -18,8 +18,8 @@ from quadloom.model.url import site_of
 from quadloom.planning.ranking.link_lookup import AdjacentLinks, links_touching
 from quadloom.stores.protocols.catalog import Catalog
 
-_NAMED = 3000  # pages of other sites that are looked up, the most linked first
-_TOP = 15
+_MAX_LOOKED_UP = 3000  # pages of other sites that are looked up, the most linked first
+_MAX_LISTED = 15
 
 
 class LinkingSite(msgspec.Struct, frozen=True):
@@ -72,7 +72,7 @@ def site_links(directory: Path, catalog: Catalog, site: str, pages: Sequence[Pag
         outward=outward.top(),
         popular=tuple(
             PopularPage(own[fingerprint].href, own[fingerprint].title, number)
-            for fingerprint, number in popular.most_common(_TOP)
+            for fingerprint, number in popular.most_common(_MAX_LISTED)
         ),
         inside=inside,
         unread=unread,
@@ -93,11 +93,13 @@ class _Ends:
         self._examples.setdefault(site, page.href)
 
     def top(self) -> tuple[LinkingSite, ...]:
-        return tuple(LinkingSite(site, number, self._examples[site]) for site, number in self._counts.most_common(_TOP))
+        return tuple(
+            LinkingSite(site, number, self._examples[site]) for site, number in self._counts.most_common(_MAX_LISTED)
+        )
 
 
 def _known(links: AdjacentLinks, own: Mapping[int, PageRow], catalog: Catalog) -> dict[int, PageRow]:
     """Catalog rows of the pages at the other ends."""
     ends, numbers = np.unique(np.concatenate([links.sources, links.targets]), return_counts=True)
     others = [int(end) for end in ends[np.argsort(-numbers, kind="stable")] if int(end) not in own]
-    return catalog.pages(others[:_NAMED])
+    return catalog.pages(others[:_MAX_LOOKED_UP])

@@ -1,7 +1,7 @@
 """Results as tables of pandas, polars or Arrow, for notebooks and scripts.
 
 A column gets the type that all of its values have: whole numbers, numbers, truth values, dates with time; anything else
-is text. Unbound values are missing. The libraries are optional: without one of them, the method that needs it says so.
+is text. Unbound values are missing. The libraries are optional; the method that needs a missing one raises an error.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from quadloom.errors import UsageError
@@ -93,8 +94,12 @@ def _moment(text: str) -> datetime:
     return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
 
 
+def require(package: str, hint: str) -> None:
+    """Raise `UsageError` if an optional package is not installed."""
+    if find_spec(package) is None:
+        raise UsageError(f"the package {package} is not installed", hint=hint)
+
+
 def _library(name: str, hint: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError:
-        raise UsageError(f"this needs the package {name}, which is not installed", hint=hint) from None
+    require(name, hint)
+    return import_module(name)

@@ -20,7 +20,7 @@ _KEYWORDS = (
 _OTHERS = frozenset(
     ("BASE", "BY", "AS", "ASC", "DESC", "NOT", "IN", "A", "TRUE", "FALSE", "MIN", "MAX", "BOUND", "ROUND")
 )
-_LONGEST = 40  # characters of the word that is shown
+_MAX_WORD = 40  # characters of the word that is shown
 
 
 def explain_mistake(query: str, words: str, line: int, column: int, prefixes: Mapping[str, str]) -> str:
@@ -74,7 +74,7 @@ def word_at(query: str, line: int, column: int) -> str:
     token = next((found for found in tokens if found.end > start), None)
     if token is None:
         return ""
-    return token.text if len(token.text) <= _LONGEST else token.text[: _LONGEST - 1] + "…"
+    return token.text if len(token.text) <= _MAX_WORD else token.text[: _MAX_WORD - 1] + "…"
 
 
 def pointed_line(query: str, line: int, column: int) -> str:

@@ -6,10 +6,10 @@ tests/unit/asking/sparql/test_result_formats.py reads every format back with the
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
-from xml.sax.saxutils import escape, quoteattr
 
 import msgspec
 import pyoxigraph as ox
@@ -146,7 +146,7 @@ class _Xml:
         self._names: list[str] = []
 
     def head(self, variables: Sequence[str]) -> bytes:
-        self._names = [quoteattr(name) for name in variables]
+        self._names = [_attribute(name) for name in variables]
         names = "".join(f"<variable name={name}/>" for name in self._names)
         return f'<?xml version="1.0"?><sparql xmlns="{_SPARQL_XML}"><head>{names}</head><results>'.encode()
 
@@ -168,18 +168,26 @@ _NOT_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 65534, 65535), "�
 
 def _xml(term: Term) -> str:
     if isinstance(term, ox.NamedNode):
-        return f"<uri>{escape(term.value)}</uri>"
+        return f"<uri>{_text(term.value)}</uri>"
     if isinstance(term, ox.BlankNode):
-        return f"<bnode>{escape(term.value)}</bnode>"
+        return f"<bnode>{_text(term.value)}</bnode>"
     if isinstance(term, ox.Literal):
         mark = ""
         if term.language:
-            mark = f" xml:lang={quoteattr(term.language)}"
+            mark = f" xml:lang={_attribute(term.language)}"
         elif term.datatype.value != _XSD_STRING:
-            mark = f" datatype={quoteattr(term.datatype.value)}"
-        return f"<literal{mark}>{escape(term.value.translate(_NOT_XML), {chr(13): '&#13;'})}</literal>"
+            mark = f" datatype={_attribute(term.datatype.value)}"
+        return f"<literal{mark}>{_text(term.value.translate(_NOT_XML))}</literal>"
     inner = f"<subject>{_xml(term.subject)}</subject><predicate>{_xml(term.predicate)}</predicate>"
     return f"<triple>{inner}<object>{_xml(term.object)}</object></triple>"
+
+
+def _text(text: str) -> str:
+    return html.escape(text, quote=False).replace("\r", "&#13;")
+
+
+def _attribute(text: str) -> str:
+    return f'"{html.escape(text)}"'
 
 
 class _Csv:

@@ -32,7 +32,7 @@ from quadloom.stores.protocols.text import Hit, SearchRequest, TextIndex
 MATCHES = PREFIXES["ql"] + "matches"
 DEFAULT_HITS = 1000
 MAX_HITS = 10_000
-_DIGITS = 9
+_MAX_DIGITS = 9
 _CACHE_SECONDS = 2.0
 _CACHE_SIZE = 64  # searches
 _CACHE_BYTES = 4 * 1024 * 1024  # of the URLs of all cached hits
@@ -201,7 +201,7 @@ def _object(tokens: Sequence[Token], index: int, text: str) -> tuple[str, int, i
 
 def _is_number(text: str) -> bool:
     """Nine digits at most. `²` is a digit to Python too, but not a number; `int` refuses more than 4,300 digits."""
-    return len(text) <= _DIGITS and text.isascii() and text.isdigit()
+    return len(text) <= _MAX_DIGITS and text.isascii() and text.isdigit()
 
 
 def _enough(tokens: Sequence[Token], start: int, stop: int) -> int:

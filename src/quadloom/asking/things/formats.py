@@ -7,11 +7,11 @@ import io
 
 import msgspec
 
+from quadloom.asking.sparql.frames import require
 from quadloom.asking.sparql.result_formats import without_formulas
 from quadloom.asking.things.table import CellValue, TableColumn, ThingRow, ThingTable
-from quadloom.errors import UsageError
 
-_BETWEEN = " | "  # values of one cell
+_SEPARATOR = " | "  # values of one cell
 
 
 def headings(table: ThingTable) -> list[str]:
@@ -21,7 +21,7 @@ def headings(table: ThingTable) -> list[str]:
 
 
 def cells(row: ThingRow) -> list[str]:
-    return [row.iri, *(_text(values) for values in row.cells), _BETWEEN.join(row.sources)]
+    return [row.iri, *(_text(values) for values in row.cells), _SEPARATOR.join(row.sources)]
 
 
 def as_csv(table: ThingTable) -> bytes:
@@ -50,13 +50,10 @@ def as_json_lines(table: ThingTable) -> bytes:
 
 def as_parquet(table: ThingTable) -> bytes:
     """Numbers as numbers where all values of a column are; the rest as text. Raises `UsageError` without pyarrow."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise UsageError(
-            "Parquet needs the package pyarrow", hint="pip install 'quadloom[parquet]', or take CSV instead"
-        ) from None
+    require("pyarrow", "pip install 'quadloom[parquet]', or choose CSV")
+    import pyarrow
+    import pyarrow.parquet
+
     rows = [cells(row) for row in table.rows]
     names = headings(table)
     columns = {name: _numbers([row[place] for row in rows]) for place, name in enumerate(names)}
@@ -78,4 +75,4 @@ def _heading(column: TableColumn, labels: list[str]) -> str:
 
 
 def _text(values: tuple[CellValue, ...]) -> str:
-    return _BETWEEN.join(value.text for value in values)
+    return _SEPARATOR.join(value.text for value in values)

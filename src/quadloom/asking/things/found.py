@@ -19,8 +19,8 @@ from quadloom.stores.protocols.text import Highlights, SearchRequest, TextIndex
 from quadloom.stores.text_queries.snippets import aligned, snippet
 
 _TYPE = f"{PREFIXES['rdf']}type"
-_PAGES = 30  # of the text index, per search
-_STATEMENTS = 2000  # of a page
+_MAX_PAGES = 30  # of the text index, per search
+_MAX_STATEMENTS = 2000  # of a page
 _NAMES = frozenset(("name", "label", "preflabel", "title", "headline", "fn", "altlabel", "alternatename"))
 _NAME, _OTHER = 3.0, 1.0
 _ENOUGH = 0.5  # share of the words that a text must have
@@ -40,7 +40,7 @@ class Thing(msgspec.Struct, frozen=True, kw_only=True):
 
 def find_things(index: TextIndex, quads: QuadStore, request: SearchRequest) -> list[Thing]:
     """Best first, at most `request.limit`. Filters of the request apply to the pages."""
-    wanted = replace(request, offset=0, limit=_PAGES, snippets=False, facets=False, explain=False)
+    wanted = replace(request, offset=0, limit=_MAX_PAGES, snippets=False, facets=False, explain=False)
     answer = index.search(wanted)
     found: dict[str, Thing] = {}
     for place, hit in enumerate(answer.hits):
@@ -61,7 +61,7 @@ def _of_page(quads: QuadStore, page: str, marked: Highlights) -> Iterable[Thing]
     """The things of a page with a text that matches."""
     texts: dict[str, list[tuple[str, str]]] = {}
     types: dict[str, list[str]] = {}
-    lines = "\n".join(quads.match(None, None, None, f"<{page}>", _STATEMENTS))
+    lines = "\n".join(quads.match(None, None, None, f"<{page}>", _MAX_STATEMENTS))
     for quad in ox.parse(lines.encode(), ox.RdfFormat.N_QUADS, lenient=True):
         if not isinstance(quad.subject, ox.NamedNode):
             continue

@@ -20,9 +20,9 @@ from quadloom.asking.things.selection import type_pattern
 from quadloom.stores.quads.json_results import Row
 
 Ask = Callable[[str], list[Row]]  # a SELECT query → its rows; runs where it can be killed
-_TELLING = tuple(SCHEMA + name for name in ("startDate", "isbn", "sku", "gtin13", "birthDate", "price"))
-_NAMED = 6  # of the properties that name a thing
-_LARGEST_GROUP = 50  # things of one name on one page that are compared
+_DISTINGUISHING = tuple(SCHEMA + name for name in ("startDate", "isbn", "sku", "gtin13", "birthDate", "price"))
+_NAMING = 6  # of the properties that name a thing
+_MAX_GROUP = 50  # things of one name on one page that are compared
 _Marks = dict[str, set[str]]
 
 
@@ -50,7 +50,7 @@ def merged_things(ask: Ask, type: str, known: frozenset[str], *, limit: int, onl
     pattern = type_pattern(type, known)
     pages: dict[str, set[str]] = {}
     names: dict[tuple[str, str], set[str]] = {}  # page and name → things
-    naming = "|".join(alternatives(iri, known) for iri in NAMES[:_NAMED])
+    naming = "|".join(alternatives(iri, known) for iri in NAMES[:_NAMING])
     for row in ask(
         f"SELECT ?thing ?page ?name WHERE {{ {these}GRAPH ?page {{ {pattern} OPTIONAL {{ ?thing {naming} ?name }} }} "
         f"FILTER(!STRSTARTS(STR(?page), 'urn:quadloom:')) }} LIMIT {limit}"
@@ -64,7 +64,7 @@ def merged_things(ask: Ask, type: str, known: frozenset[str], *, limit: int, onl
     alike = [group for group in alike if group[-1].startswith(BLANK)]  # blank nodes come last
     marks = _marks(ask, these, pattern, limit) if alike else {}
     for group in alike:
-        _join_alike(group[:_LARGEST_GROUP], marks, sets)
+        _join_alike(group[:_MAX_GROUP], marks, sets)
     same = "|".join(alternatives(iri, known) for iri in SAME)
     pairs = ask(f"SELECT ?thing ?other WHERE {{ {these}{pattern} ?thing {same} ?other }} LIMIT {limit}")
     for row in pairs:
@@ -75,7 +75,7 @@ def merged_things(ask: Ask, type: str, known: frozenset[str], *, limit: int, onl
 
 def _marks(ask: Ask, these: str, pattern: str, limit: int) -> dict[str, _Marks]:
     """Thing → property → values, of the properties that tell things of one name apart."""
-    predicates = " ".join(term(spelling) for iri in _TELLING for spelling in both_schemes(iri))
+    predicates = " ".join(term(spelling) for iri in _DISTINGUISHING for spelling in both_schemes(iri))
     found: dict[str, _Marks] = {}
     query = f"SELECT ?thing ?p ?v WHERE {{ {these}{pattern} VALUES ?p {{ {predicates} }} ?thing ?p ?v }} LIMIT {limit}"
     for row in ask(query):

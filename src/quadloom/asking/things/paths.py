@@ -7,6 +7,7 @@ https of schema.org are one vocabulary here; the http form stands for both.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 
 from quadloom.asking.sparql.prefixes import PREFIXES, both_schemes, expand, shorten
@@ -27,7 +28,7 @@ NAMES = tuple(
 )  # fmt: skip
 SAME = (PREFIXES["owl"] + "sameAs", SCHEMA + "sameAs")
 # Types of parts of other things. They are listed after the types that people look for.
-PLUMBING = frozenset(
+PART_TYPES = frozenset(
     SCHEMA + name
     for name in (
         "BreadcrumbList", "ListItem", "ItemList", "Offer", "AggregateOffer", "AggregateRating", "Rating",
@@ -89,6 +90,11 @@ def alternatives(iri: str, known: frozenset[str]) -> str:
 
 def sparql_path(path: PropertyPath, known: frozenset[str] = frozenset()) -> str:
     return "/".join(alternatives(step, known) for step in path)
+
+
+def best_name(values: Mapping[str, str]) -> str:
+    """The value of the property that names a thing best, of property → value; empty if none of them does."""
+    return next((values[name] for name in NAMES if name in values), "")
 
 
 @lru_cache(maxsize=4096)  # a page of results shows a hundred, mostly the same ones

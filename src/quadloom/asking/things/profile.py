@@ -15,14 +15,25 @@ from typing import Literal
 import msgspec
 import pyoxigraph as ox
 
+from quadloom.asking.entity import graph_of
 from quadloom.asking.sparql.prefixes import PREFIXES, both_schemes
-from quadloom.asking.things.paths import BLANK, MOST_STEPS, NAMES, RDF_TYPE, SAME, SCHEMA, PropertyPath, canonical
+from quadloom.asking.things.paths import (
+    BLANK,
+    MOST_STEPS,
+    NAMES,
+    RDF_TYPE,
+    SAME,
+    SCHEMA,
+    PropertyPath,
+    best_name,
+    canonical,
+)
 from quadloom.stores.protocols.quads import QuadStore
 
 SAMPLE = 60
-_LISTED = 600  # of the type's statements, from which the sample is taken evenly
-_STATEMENTS = 120  # of one thing
-_NESTED = 12  # parts of one thing that are followed
+_MAX_LISTED = 600  # of the type's statements, from which the sample is taken evenly
+_MAX_STATEMENTS = 120  # of one thing
+_MAX_NESTED = 12  # parts of one thing that are followed
 DEFAULT_COLUMNS = 7
 _DATE = re.compile(r"[12]\d{3}-\d\d(-\d\d)?([T ]\d\d:.*)?")
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d+)?|\.\d+)")
@@ -90,13 +101,13 @@ def profile_type(quads: QuadStore, type: str) -> TypeProfile:
 
 
 def _things(quads: QuadStore, type: str) -> list[str]:
-    lines = quads.match(None, f"<{RDF_TYPE}>", f"<{type}>", None, _LISTED)
+    lines = quads.match(None, f"<{RDF_TYPE}>", f"<{type}>", None, _MAX_LISTED)
     return [line.split(" ", 1)[0][1:-1] for line in lines if line[0] == "<"]
 
 
 def _walk(quads: QuadStore, thing: str, node: str, before: PropertyPath, found: dict[PropertyPath, _Found]) -> None:
     parts = 0
-    for predicate, value in statements_of(quads, node, _STATEMENTS):
+    for predicate, value in statements_of(quads, node, _MAX_STATEMENTS):
         if predicate == RDF_TYPE:
             continue
         path = (*before, predicate)
@@ -109,7 +120,7 @@ def _walk(quads: QuadStore, thing: str, node: str, before: PropertyPath, found: 
         elif isinstance(value, ox.NamedNode) and value.value.startswith(BLANK):
             seen.kinds["part"] += 1
             parts += 1
-            if len(path) < MOST_STEPS and parts <= _NESTED:
+            if len(path) < MOST_STEPS and parts <= _MAX_NESTED:
                 _walk(quads, thing, value.value, path, found)
         else:
             seen.kinds["thing"] += 1
@@ -122,11 +133,18 @@ def statements_of(
     """Property (in its canonical spelling) and value of what pages state about a thing."""
     lines = quads.match(f"<{node}>", None, None, None, limit)
     for quad in ox.parse("\n".join(lines), ox.RdfFormat.N_QUADS, lenient=True):
-        graph = quad.graph_name
-        if isinstance(graph, ox.NamedNode) and graph.value.startswith(PREFIXES["ql"]):
-            continue
-        if isinstance(quad.object, ox.NamedNode | ox.Literal | ox.BlankNode):
+        described = graph_of(quad).startswith(PREFIXES["ql"])
+        if not described and isinstance(quad.object, ox.NamedNode | ox.Literal | ox.BlankNode):
             yield canonical(quad.predicate.value), quad.object
+
+
+def label_of(quads: QuadStore, node: str, limit: int = 40) -> str:
+    """The name of a thing, from the first of its statements; empty if they do not name it."""
+    names: dict[str, str] = {}
+    for predicate, value in statements_of(quads, node, limit):
+        if isinstance(value, ox.Literal):
+            names.setdefault(predicate, value.value)
+    return best_name(names)
 
 
 def _repeats(seen: _Found) -> bool:

@@ -16,9 +16,9 @@ from quadloom.model.outcome import PageRow
 from quadloom.stores.protocols.quads import QuadStore
 
 PAGES = 300
-_CLASSES = 18
-_LINKS = 40
-_LONGEST_GRAPH = 400_000  # bytes; a dump inside of one page would cost seconds
+_MAX_CLASSES = 18
+_MAX_LINKS = 40
+_MAX_GRAPH = 400_000  # bytes; a dump inside of one page would cost seconds
 _TYPE = f"<{RDF_TYPE}>"
 
 
@@ -54,14 +54,14 @@ def schema_of(quads: QuadStore, pages: Sequence[PageRow], known: Mapping[str, in
         counts = Counter()
         for iri, number in known.items():
             counts[canonical(iri)] += number
-    shown = {iri for iri, _ in counts.most_common(_CLASSES)}
+    shown = {iri for iri, _ in counts.most_common(_MAX_CLASSES)}
     found = [
         SchemaLink(source, property, target, number)
         for (source, property, target), number in links.most_common()
         if source in shown and target in shown
-    ][:_LINKS]
+    ][:_MAX_LINKS]
     return SchemaPicture(
-        classes=tuple(SchemaClass(iri, number) for iri, number in counts.most_common(_CLASSES)),
+        classes=tuple(SchemaClass(iri, number) for iri, number in counts.most_common(_MAX_CLASSES)),
         links=tuple(found),
         sampled=min(len(pages), PAGES),
         complete=len(pages) <= PAGES,
@@ -70,7 +70,7 @@ def schema_of(quads: QuadStore, pages: Sequence[PageRow], known: Mapping[str, in
 
 def _count(nquads: bytes, counts: Counter[str], links: Counter[tuple[str, str, str]]) -> None:
     """One page: types of its things, and statements between two of them."""
-    statements = [line.split(" ", 3) for line in nquads[:_LONGEST_GRAPH].decode("utf-8", "replace").split("\n")]
+    statements = [line.split(" ", 3) for line in nquads[:_MAX_GRAPH].decode("utf-8", "replace").split("\n")]
     types: dict[str, list[str]] = {}
     for parts in statements:
         if len(parts) == 4 and parts[1] == _TYPE and parts[2][0] == "<":

@@ -36,7 +36,7 @@ OPERATOR_NAMES: dict[Operator, str] = {
 }  # fmt: skip
 _WITHOUT_VALUE = ("exists", "missing")
 MOST_CONDITIONS = 10
-_LONGEST = 300  # characters of a value
+_MAX_VALUE = 300  # characters of a value
 
 
 class Condition(msgspec.Struct, frozen=True):
@@ -77,7 +77,7 @@ def parse_condition(text: str) -> Condition:
         )
     if operator not in _WITHOUT_VALUE and not value.strip():
         raise UsageError(f"the condition {text[:100]!r} has no value", hint="example: schema:location contains Ghent")
-    return Condition(parse_path(path), operator, value.strip()[:_LONGEST])
+    return Condition(parse_path(path), operator, value.strip()[:_MAX_VALUE])
 
 
 def type_pattern(type: str, known: frozenset[str]) -> str:

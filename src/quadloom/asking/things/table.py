@@ -16,13 +16,14 @@ from typing import TypeVar
 import msgspec
 import pyoxigraph as ox
 
+from quadloom.asking.entity import graph_of
 from quadloom.asking.sparql.prefixes import PREFIXES, both_schemes, expand, nearest, shorten, type_iris
 from quadloom.asking.things.merging import Ask, MergedThings, merged_things
 from quadloom.asking.things.paths import (
     BLANK,
     NAMES,
-    RDF_TYPE,
     PropertyPath,
+    best_name,
     canonical,
     comparable,
     path_label,
@@ -31,7 +32,7 @@ from quadloom.asking.things.paths import (
     write_path,
 )
 from quadloom.asking.things.profile import DEFAULT_COLUMNS, PropertyColumn, TypeProfile, profile_type
-from quadloom.asking.things.selection import Condition, ThingSelection, as_sparql, select_things, select_values
+from quadloom.asking.things.selection import ThingSelection, as_sparql, select_things, select_values
 from quadloom.errors import NothingFound
 from quadloom.model.url import host_of, site_of
 from quadloom.stores.protocols.quads import QuadStore
@@ -39,16 +40,16 @@ from quadloom.stores.protocols.quads import QuadStore
 WHOLE = 20_000
 PAGE = 100
 MOST_ROWS = 10_000
-_FACETS = 4
-_FACET_VALUES = 8
-_COUNTED = 5_000  # things whose values facets count
-_SUGGESTED = 50  # values of one column
-_LONGEST_FACET = 80  # characters
-_STATEMENTS = 300  # of one thing
-_VALUES = 8  # of one cell
-_NODES = 20  # parts of one thing that a path leads through
+_MAX_FACETS = 4
+_MAX_FACET_VALUES = 8
+_MAX_COUNTED = 5_000  # things whose values facets count
+_MAX_SUGGESTED = 50  # values of one column
+_MAX_FACET_LENGTH = 80  # characters
+_MAX_STATEMENTS = 300  # of one thing
+_MAX_VALUES = 8  # of one cell
+_MAX_NODES = 20  # parts of one thing that a path leads through
 _CACHE_SECONDS = 15.0
-_CACHED = 64
+_MAX_CACHED = 64
 
 T = TypeVar("T")
 
@@ -135,7 +136,7 @@ class ThingsCache:
         with self._lock:
             self._kept[key] = (now + self._seconds, made)
             self._kept.move_to_end(key)
-            if len(self._kept) > _CACHED:
+            if len(self._kept) > _MAX_CACHED:
                 self._kept.popitem(last=False)
         return made
 
@@ -268,21 +269,21 @@ class ThingTables:
             and column.repeats
             and column.share >= 0.2
             and not (len(column.path) == 1 and column.path[0] in NAMES)
-        ][: 2 * _FACETS]
+        ][: 2 * _MAX_FACETS]
         if not columns:
             return ()
         counts = self._cache.get(("facets", selection), lambda: self._value_counts(selection, columns, profile, merged))
         found = [
-            ColumnFacet(write_path(column.path), path_label(column.path), values[:_FACET_VALUES])
+            ColumnFacet(write_path(column.path), path_label(column.path), values[:_MAX_FACET_VALUES])
             for column, values in zip(columns, counts, strict=True)
             if len(values) > 1 and values[0].count > 1
         ]
-        return tuple(found[:_FACETS])
+        return tuple(found[:_MAX_FACETS])
 
     def _value_counts(
         self, selection: ThingSelection, columns: Sequence[PropertyColumn], profile: TypeProfile, merged: MergedThings
     ) -> list[tuple[ValueCount, ...]]:
-        rows = self._ask(select_values(selection, columns, profile, self._known, limit=_COUNTED))
+        rows = self._ask(select_values(selection, columns, profile, self._known, limit=_MAX_COUNTED))
         seen: list[dict[str, set[str]]] = [{} for _ in columns]
         reader = _CellReader(self._quads)
         for row in rows:
@@ -292,12 +293,12 @@ class ThingTables:
             text = str(value.value)
             if value.type == "uri" or _is_term(text):
                 text = reader.name(text)
-            if text and len(text) <= _LONGEST_FACET:
+            if text and len(text) <= _MAX_FACET_LENGTH:
                 seen[int(str(row["column"].value))].setdefault(text, set()).add(thing)
         return [
             tuple(
                 ValueCount(text, len(things))
-                for text, things in sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))[:_SUGGESTED]
+                for text, things in sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))[:_MAX_SUGGESTED]
             )
             for found in seen
         ]
@@ -313,20 +314,20 @@ class _CellReader:
     def statements(self, node: str) -> list[tuple[str, ox.NamedNode | ox.Literal | ox.BlankNode | ox.Triple, str]]:
         found = self._read.get(node)
         if found is None:
-            lines = self._quads.match(f"<{node}>", None, None, None, _STATEMENTS)
+            lines = self._quads.match(f"<{node}>", None, None, None, _MAX_STATEMENTS)
             found = self._read[node] = [
                 (canonical(quad.predicate.value), quad.object, graph)
                 for quad in ox.parse("\n".join(lines), ox.RdfFormat.N_QUADS, lenient=True)
-                if not (graph := _graph(quad)).startswith(PREFIXES["ql"])
+                if not (graph := graph_of(quad)).startswith(PREFIXES["ql"])
             ]
         return found
 
     def label(self, node: str) -> str:
-        best: dict[str, str] = {}
+        names: dict[str, str] = {}
         for predicate, value, _ in self.statements(node):
-            if predicate in NAMES and isinstance(value, ox.Literal):
-                best.setdefault(predicate, value.value)
-        return next((best[name] for name in NAMES if name in best), "")
+            if isinstance(value, ox.Literal):
+                names.setdefault(predicate, value.value)
+        return best_name(names)
 
     def name(self, iri: str) -> str:
         """A thing as people call it: its label, or what can be read from its IRI."""
@@ -341,7 +342,8 @@ class _CellReader:
                     key = (comparable(shown.text), shown.iri if not shown.iri.startswith(BLANK) else "")
                     found.setdefault(key, (shown, {}))[1][graph] = None
         return tuple(
-            msgspec.structs.replace(value, sources=tuple(sources)) for value, sources in list(found.values())[:_VALUES]
+            msgspec.structs.replace(value, sources=tuple(sources))
+            for value, sources in list(found.values())[:_MAX_VALUES]
         )
 
     def _nodes(self, members: Sequence[str], path: PropertyPath) -> list[str]:
@@ -352,7 +354,7 @@ class _CellReader:
                 for node in nodes
                 for predicate, value, _ in self.statements(node)
                 if predicate == step and isinstance(value, ox.NamedNode)
-            ][:_NODES]
+            ][:_MAX_NODES]
         return nodes
 
     def _shown(self, value: ox.NamedNode | ox.Literal | ox.BlankNode | ox.Triple) -> CellValue:
@@ -385,10 +387,6 @@ def _tail(iri: str) -> str:
     return f"{tail} {fragment}" if fragment and fragment not in ("it", "this", "me", "id") and len(parts) <= 2 else tail
 
 
-def _graph(quad: ox.Quad) -> str:
-    return quad.graph_name.value if isinstance(quad.graph_name, ox.NamedNode) else ""
-
-
 def _sites(row: str, merged: MergedThings) -> set[str]:
     return {site_of(host_of(page)) for member in merged.members_of(row) for page in merged.pages.get(member, ())}
 
@@ -396,6 +394,3 @@ def _sites(row: str, merged: MergedThings) -> set[str]:
 def _column(column: PropertyColumn) -> TableColumn:
     within = " › ".join(words(step) for step in column.path[:-1])
     return TableColumn(write_path(column.path), path_label(column.path), within, column.kind, round(column.share, 2))
-
-
-__all__ = ["RDF_TYPE", "Condition", "TableRequest", "ThingSelection", "ThingTable", "ThingTables", "ThingsCache"]

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from textwrap import wrap
 from typing import Literal
 
 import msgspec
 import pyoxigraph as ox
 
+from quadloom.cli.options import FailOn, Profiles
 from quadloom.cli.session import session
+from quadloom.cli.words import counted, cut, size
 from quadloom.crawling.inspect.inspection import PREFIXES, Inspection, inspect_all
 from quadloom.documents.checks.page import check_audit_settings
 from quadloom.fetching.transport import ADVICE
 from quadloom.model.finding import WEIGHT, FindingRecord
 
 _WIDTH = 80
-_ROWS = 30
+_MAX_ITEMS = 30
 _MARKS = {"error": "✗ error", "warning": "! warning", "info": "· remark"}
 Format = Literal["text", "turtle", "nquads", "jsonld", "json"]
 
@@ -25,11 +28,11 @@ def inspect(
     source: str,
     *more: str,
     format: Format = "text",
-    syntax: list[str] | None = None,
+    syntax: tuple[str, ...] = (),
     url: str = "",
     content_type: str | None = None,
-    profile: list[str] | None = None,
-    fail_on: Literal["error", "warning", "never"] = "never",
+    profile: Profiles = (),
+    fail_on: FailOn = "never",
 ) -> int:
     """Show pages or files: verdict, data by syntax, links, findings with their place in the source. Stores nothing.
 
@@ -47,19 +50,10 @@ def inspect(
         URL that a file stands for: its base and graph name
     content_type
         Content-Type that a file would have been sent with
-    profile
-        check against this profile instead of audit.profiles: a name or a file; may be repeated
-    fail_on
-        exit with code 1 if there is a finding of this severity or a graver one
     """
     s = session()
     sources = (source, *more)
-    s.override(
-        {
-            "transform.syntaxes": list(syntax) if syntax else None,
-            "audit.profiles": list(profile) if profile else None,
-        }
-    )
+    s.override({"transform.syntaxes": [*syntax], "audit.profiles": [*profile]})
     check_audit_settings(s.settings.audit)
     bodies = (sys.stdin.buffer.read(s.settings.limits.body_bytes) if one == "-" else one for one in sources)
     results = inspect_all(bodies, settings=s.settings, url=url, content_type=content_type)
@@ -114,7 +108,7 @@ def report(seen: Inspection) -> Iterator[str]:
     else:
         yield _verdict(seen)
     if seen.title:
-        yield _cut(f"title      {seen.title}" + (f" ({seen.language})" if seen.language else ""))
+        yield cut(f"title      {seen.title}" + (f" ({seen.language})" if seen.language else ""), _WIDTH)
     for name, value in (("noindex", seen.noindex), ("nofollow", seen.nofollow)):
         if value:
             yield f"! the page asks robots for {name}"
@@ -134,7 +128,7 @@ def _headline(seen: Inspection) -> str:
     kind = seen.media_type.partition(";")[0] or seen.kind
     robots = f" · robots: {seen.robots}" if seen.robots != "not asked" else ""
     cut = " (cut)" if seen.truncated else ""
-    body = f"{kind} · {_size(seen.size)}{cut}" if kind or seen.size else "no content"
+    body = f"{kind} · {size(seen.size)}{cut}" if kind or seen.size else "no content"
     return f"{seen.url}  {status}{body}{robots}"
 
 
@@ -143,29 +137,30 @@ def _verdict(seen: Inspection) -> str:
     warnings = sum(finding.severity == "warning" for finding in seen.findings)
     syntaxes = len({item.syntax for item in seen.items})
     parts = [
-        f"{_count(len(seen.items), 'item')} in {_count(syntaxes, 'syntax', 'syntaxes')}" if seen.items else "no items",
-        _count(seen.quads, "quad"),
-        _count(len(seen.links), "link"),
+        f"{counted(len(seen.items), 'item')} in {counted(syntaxes, 'syntax', 'es')}" if seen.items else "no items",
+        counted(seen.quads, "quad"),
+        counted(len(seen.links), "link"),
     ]
     if errors:
-        parts.append(_count(errors, "error"))
+        parts.append(counted(errors, "error"))
     if warnings:
-        parts.append(_count(warnings, "warning"))
+        parts.append(counted(warnings, "warning"))
     mark = "✗ " if errors else "! " if warnings else "✓ " if seen.items else "· "
     return mark + " · ".join(parts)
 
 
 def _table(seen: Inspection) -> Iterator[str]:
     rows = [
-        (item.syntax, item.type or "-", item.id, ", ".join(_locals(item.properties))) for item in seen.items[:_ROWS]
+        (item.syntax, item.type or "-", item.id, ", ".join(_locals(item.properties)))
+        for item in seen.items[:_MAX_ITEMS]
     ]
     head = ("syntax", "type", "id", "properties")
     widths = [min(max(len(row[column]) for row in (head, *rows)), 28) for column in range(3)]
     for row in (head, *rows):
-        cells = [_cut(row[column], widths[column]).ljust(widths[column]) for column in range(3)]
-        yield _cut("  ".join((*cells, row[3]))).rstrip()
-    if len(seen.items) > _ROWS:
-        yield f"… and {len(seen.items) - _ROWS} more (--json has all)"
+        cells = [cut(row[column], widths[column]).ljust(widths[column]) for column in range(3)]
+        yield cut("  ".join((*cells, row[3])), _WIDTH).rstrip()
+    if len(seen.items) > _MAX_ITEMS:
+        yield f"… and {len(seen.items) - _MAX_ITEMS} more (--json has all)"
 
 
 def _locals(properties: tuple[str, ...]) -> list[str]:
@@ -187,25 +182,25 @@ def _finding(finding: FindingRecord) -> Iterator[str]:
         )
         if part
     )
-    yield _cut(f"    {place}")
+    yield cut(f"    {place}", _WIDTH)
     if finding.excerpt:
         start = max(0, finding.caret - 40)
         yield f"    | {finding.excerpt[start : start + _WIDTH - 6]}"
         if finding.caret:
             yield "    | " + " " * (finding.caret - 1 - start) + "^"
     if finding.fix:
-        yield from _folded(f"    fix: {finding.fix}")
+        yield from _folded(f"fix: {finding.fix}", "    ")
 
 
-def _folded(text: str) -> Iterator[str]:
-    line = ""
-    for word in text.strip().split():
-        if line and len(line) + 1 + len(word) > _WIDTH:
-            yield line
-            line = "    " + word
-        else:
-            line = f"{line} {word}" if line else (text[: len(text) - len(text.lstrip())] + word)
-    yield line
+def _folded(text: str, indent: str = "") -> list[str]:
+    return wrap(
+        " ".join(text.split()),
+        _WIDTH,
+        initial_indent=indent,
+        subsequent_indent="    ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _next(source: str, seen: Inspection) -> str:
@@ -215,20 +210,6 @@ def _next(source: str, seen: Inspection) -> str:
         return f"next: the server answered with {seen.status}; check the address in a browser"
     if seen.failure:
         advice = ADVICE.get(seen.failure.partition(":")[0])
-        return f"next: {advice}" if advice else "next: to look for common causes: quadloom check"
-    keeps = f" · to store them: quadloom crawl {source}" if seen.status else ""
+        return f"next: {advice}" if advice else "next: to look for common causes: `quadloom check`"
+    keeps = f" · to store them: `quadloom crawl {source}`" if seen.status else ""
     return f"next: to print the quads: --format turtle{keeps}"
-
-
-def _size(size: int) -> str:
-    if size < 1000:
-        return f"{size} B"
-    return f"{size / 1000:.0f} kB" if size < 1_000_000 else f"{size / 1_000_000:.1f} MB"
-
-
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"{number} {one if number == 1 else many or one + 's'}"
-
-
-def _cut(text: str, width: int = _WIDTH) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"

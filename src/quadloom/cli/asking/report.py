@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from quadloom.asking.report.crawl_summary import PAGES, summarise
 from quadloom.cli.progress import Progress, known_pages
 from quadloom.cli.session import session
-from quadloom.warehouse import Warehouse
+from quadloom.cli.words import counted, size
 from quadloom.web.crawl_report import report_html
 
 
@@ -30,7 +30,7 @@ def report(
         file to write
     """
     s = session()
-    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+    with s.read() as warehouse:
         total = 0 if site else min(PAGES, known_pages(warehouse))
         with Progress(s, "report", total=total) as progress:
             summary = summarise(warehouse.ask, warehouse.stores, site, progress.show)
@@ -39,4 +39,4 @@ def report(
         return
     title = site or s.warehouse.resolve().name.replace("-", " ").replace("_", " ").capitalize()
     output.write_text(report_html(summary, title=title, now=time.time()), encoding="utf-8")
-    s.say(f"{output}: {summary.sampled:,} pages, {output.stat().st_size / 1024:.0f} KiB")
+    s.say(f"{output}: {counted(summary.sampled, 'page')}, {size(output.stat().st_size)}")

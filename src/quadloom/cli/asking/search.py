@@ -6,29 +6,25 @@ import re
 from collections.abc import Sequence
 
 from msgspec.structs import asdict
-from rich.padding import Padding
-from rich.text import Text
 
 from quadloom.asking.search import MARKS, search_request, why_nothing
-from quadloom.asking.search import as_sparql as sparql_of
 from quadloom.asking.search import search as find
 from quadloom.asking.sparql.prefixes import shorten
 from quadloom.asking.things.found import Thing, find_things
-from quadloom.cli.asking.status import OUTDATED
+from quadloom.cli.options import FailEmpty, Sites, Types
 from quadloom.cli.session import Session, harmless, session
 from quadloom.errors import NothingFound
 from quadloom.model.timestamps import day
 from quadloom.stores.protocols.text import Hit, SearchAnswer
-from quadloom.warehouse import Warehouse
 
-_FEWER = "try fewer or shorter words, or light* to match the start of a word"
+_NOTHING_HINT = "try fewer or shorter words, or light* to match the start of a word"
 
 
 def search(
     *words: str,
-    type: tuple[str, ...] = (),
+    type: Types = (),
     vocabulary: tuple[str, ...] = (),
-    site: tuple[str, ...] = (),
+    site: Sites = (),
     language: tuple[str, ...] = (),
     kind: tuple[str, ...] = (),
     since: str = "",
@@ -41,23 +37,19 @@ def search(
     gone: bool = False,
     explain: bool = False,
     as_sparql: bool = False,
-    fail_empty: bool = False,
+    fail_empty: FailEmpty = False,
 ) -> None:
     """Find pages by words: `opera "open air" concert* title:gala -cancelled`.
 
-    Pages with all words come first. If there are few, other forms, words that begin so and the nearest spelling count
-    too, and then pages with most of the words.
+    Pages with all words come first. If they are few, other forms, the nearest spelling and words that begin with the
+    last word are searched too, and then pages with most of the words.
 
     Parameters
     ----------
     words
         words, "phrases", prefix*, field:word, -word to exclude, after:2026-01-31, before:2026
-    type
-        only pages about things of this type: schema:Event, Event or a full IRI
     vocabulary
         only pages that use this ontology: schema, foaf or a namespace
-    site
-        only pages of this registered domain or host, with or without port
     language
         only pages in this language
     kind
@@ -73,17 +65,15 @@ def search(
     facets
         also count hits by type, vocabulary, site, language, kind and year
     exact
-        only pages with all words as they are written: no other forms, spellings or fewer words
+        only pages with all words exactly as written: no other forms, no other spellings, no fewer words
     things
         print things with these words instead of pages: events, people, products …
     gone
-        also pages that their server no longer has
+        include pages that their server no longer has
     explain
-        print what each score is made of
+        print the parts of each score
     as_sparql
         print the equivalent SPARQL query instead of searching
-    fail_empty
-        exit with code 4 if nothing is found
     """
     s = session()
     request = search_request(
@@ -103,11 +93,15 @@ def search(
         explain=explain,
     )
     if as_sparql:
+        from quadloom.asking.sparql.text_patterns import as_sparql as sparql_of  # with the query engine: .02 s
+
         s.write(sparql_of(request))
         return
-    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+    with s.read() as warehouse:
         stores = warehouse.stores
         if stores.text.is_outdated:
+            from quadloom.cli.asking.status import OUTDATED  # with what steers a crawl: .01 s
+
             s.say(OUTDATED)
         if things:
             _print_things(s, find_things(stores.text, stores.quads, request), fail_empty=fail_empty)
@@ -116,7 +110,7 @@ def search(
         reasons = [] if answer.total else why_nothing(stores.text, request)
     _print_hits(s, answer, reasons)
     if not answer.total and fail_empty:
-        raise NothingFound("no page matches", hint=_FEWER)
+        raise NothingFound("no page matches", hint=_NOTHING_HINT)
 
 
 def _print_things(s: Session, found: list[Thing], *, fail_empty: bool) -> None:
@@ -128,13 +122,13 @@ def _print_things(s: Session, found: list[Thing], *, fail_empty: bool) -> None:
             for thing in found
         ]
         s.table(["thing", "type", "iri", "page"], rows)
-        s.say(f"{len(found)} found; `quadloom show IRI` prints what all pages state about one")
+        s.say(f"{len(found)} found; to see what all pages state about one: `quadloom show IRI`")
     if not found and fail_empty:
-        raise NothingFound("no thing matches", hint=_FEWER)
+        raise NothingFound("no thing matches", hint=_NOTHING_HINT)
 
 
 def _print_hits(s: Session, answer: SearchAnswer, reasons: Sequence[str] = ()) -> None:
-    """`reasons`: the filters that no page passes."""
+    """Print an answer. `reasons`: the filters that no page passes."""
     if s.json:
         s.emit(_record(answer))
         return
@@ -152,7 +146,9 @@ def _print_hits(s: Session, answer: SearchAnswer, reasons: Sequence[str] = ()) -
             s.say(f"{name}: " + ", ".join(f"{value} {count}" for value, count in values[:8]))
     s.say(f"{answer.total} found in {answer.seconds * 1000:.0f} ms")
     if not answer.total:
-        s.say("hint: to list the types, sites and kinds in use: `quadloom stats`" if reasons else f"hint: {_FEWER}")
+        s.say(
+            "hint: to list the types, sites and kinds in use: `quadloom stats`" if reasons else f"hint: {_NOTHING_HINT}"
+        )
 
 
 def _record(answer: SearchAnswer) -> dict[str, object]:
@@ -173,7 +169,7 @@ def _record(answer: SearchAnswer) -> dict[str, object]:
 
 
 def _notes(answer: SearchAnswer) -> list[str]:
-    """How the words were taken, if it was not as they are written."""
+    """How the words were read, if not as they are written."""
     notes = [
         f"Showing results for {item.used}: no page has {item.asked}. To search for it as written: --exact"
         for item in answer.corrections
@@ -194,6 +190,9 @@ def _hit_row(hit: Hit) -> tuple[str, str, str, str, str]:
 
 def _print_hit(s: Session, hit: Hit) -> None:
     """Print title, address and snippet, as search engines do; the address is never wrapped."""
+    from rich.padding import Padding  # .015 s, for which a pipe need not wait
+    from rich.text import Text
+
     title, types, _site, date, page = _hit_row(hit)
     s.out.print(Text(harmless(title), "bold"), Text(f"  {harmless(types)}  {date}", "dim"))
     if hit.gone:
@@ -212,9 +211,9 @@ def _print_hit(s: Session, hit: Hit) -> None:
 
 def _print_explanation(s: Session, hit: Hit) -> None:
     for part in hit.explanation:
-        s.out.print(Text(f"    {'×' if part.factor else '+'} {part.value:8.3f}  {harmless(part.what)}", "dim"))
+        s.print(f"    {'×' if part.factor else '+'} {part.value:8.3f}  {part.what}", "dim")
     if hit.explanation:
-        s.out.print(Text(f"    = {hit.score:8.3f}", "dim"))
+        s.print(f"    = {hit.score:8.3f}", "dim")
 
 
 def _plain(snippet: str) -> str:

@@ -15,8 +15,10 @@ from quadloom.asking.entity import Entity, Property
 from quadloom.asking.sparql.prefixes import shorten
 from quadloom.asking.things.paths import comparable, type_name, words
 from quadloom.cli.session import Session, session
+from quadloom.cli.words import cut
 from quadloom.errors import UsageError
 from quadloom.model.timestamps import iso_time
+from quadloom.stores.protocols.catalog import VisitRow
 from quadloom.warehouse import Warehouse
 
 
@@ -30,7 +32,7 @@ def show(
     limit: int = 200,
     raw: bool = False,
 ) -> None:
-    """Show what is known about an entity, with the pages that say so; or, with `show page URL`, a page and its history.
+    """Show all statements about an entity with their pages, or with `show page URL` a page and its history.
 
     Parameters
     ----------
@@ -41,7 +43,7 @@ def show(
     at
         print the graph of a page as it was at this time
     since
-        print the statements of a page that were added (+) and removed (-) since this time: 2026-01-31, or 7d ago
+        print the statements of a page that were added (+) and removed (-) since this time: 2026-01-31, or 7d
     until
         end of the period that starts with --since [default: the last visit]
     consolidate
@@ -53,13 +55,13 @@ def show(
     """
     s = session()
     if len(names) == 2 and names[0] == "page":
-        with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+        with s.read() as warehouse:
             _show_page(s, warehouse, names[1], history=history, at=at, since=since, until=until, raw=raw)
         return
     if len(names) != 1 or names[0] == "page":
         hint = "for example: `quadloom show https://example.org/#me` or `quadloom show page https://example.org/`"
         raise UsageError("show takes one IRI, or `page` and a URL", hint=hint)
-    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+    with s.read() as warehouse:
         entity = warehouse.ask.entity(names[0], consolidate=consolidate)
         if s.is_terminal and not s.json:
             _print_entity(s, entity, StoredNames(warehouse.stores.quads), limit)
@@ -83,7 +85,7 @@ def show(
 
 
 def _print_entity(s: Session, entity: Entity, names: Callable[[str], str], limit: int) -> None:
-    """For a terminal: statements with numbered sources, which are listed once below."""
+    """For a terminal: statements with the numbers of their sources, which are listed below."""
     s.write(f"{entity.label or entity.iri}  {', '.join(type_name(name) for name in entity.types)}\n{entity.iri}\n")
     numbers: dict[str, int] = {}
 
@@ -106,7 +108,7 @@ def _print_entity(s: Session, entity: Entity, names: Callable[[str], str], limit
 
 
 def _values(found: Property, names: Callable[[str], str]) -> dict[str, list[str]]:
-    """Each value once, though pages write it with and without a language, with all its sources."""
+    """Each value once, with all its sources, though pages may write it with and without a language."""
     merged: dict[str, tuple[str, list[str]]] = {}
     for statement in found.statements:
         value = statement.value
@@ -162,24 +164,11 @@ def _print_readable(s: Session, warehouse: Warehouse, found: VersionDifference) 
 
 
 def _print_visits(s: Session, found: PageHistory) -> None:
-    if s.json:
-        for visit in found.visits:
-            s.emit(visit)
-        return
-    s.table(
-        ["time", "status", "outcome", "bytes", "quads", "archived"],
-        [
-            (
-                _time(visit.fetched_at),
-                visit.status,
-                visit.outcome,
-                visit.body_bytes,
-                visit.quads,
-                f"{visit.archive.file}:{visit.archive.offset}" if visit.archive else "no",
-            )
-            for visit in found.visits
-        ],
-    )
+    def cells(visit: VisitRow) -> list[object]:
+        archived = f"{visit.archive.file}:{visit.archive.offset}" if visit.archive else "no"
+        return [_time(visit.fetched_at), visit.status, visit.outcome, visit.body_bytes, visit.quads, archived]
+
+    s.records(found.visits, ["time", "status", "outcome", "bytes", "quads", "archived"], cells)
 
 
 def _print_page(s: Session, found: PageHistory) -> None:
@@ -206,12 +195,7 @@ def _print_page(s: Session, found: PageHistory) -> None:
         "bytes": page.body_bytes,
         "reason": page.reason,
     }
-    if s.is_terminal:
-        s.table(["", ""], [(name, str(value)) for name, value in lines.items() if value != ""])
-    else:
-        for name, value in lines.items():
-            if value != "":
-                s.write(f"{name}\t{value}")
+    s.table(["", ""], [(name, str(value)) for name, value in lines.items() if value != ""])
     for finding in page.findings:
         if s.is_terminal:
             s.print(f"{finding.code}  {finding}")
@@ -224,5 +208,4 @@ def _time(at: float) -> str:
 
 
 def _one_line(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= 200 else text[:199] + "…"
+    return cut(" ".join(text.split()), 200)

@@ -12,9 +12,10 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from quadloom.asking.sparql.service import QueryResult, form_of
+from quadloom.cli.files import text_of
+from quadloom.cli.options import FailEmpty
 from quadloom.cli.session import Session, harmless, session
 from quadloom.errors import NothingFound, UsageError
-from quadloom.warehouse import Warehouse
 
 
 def sparql(
@@ -25,9 +26,11 @@ def sparql(
     default_graph: tuple[str, ...] = (),
     named_graph: tuple[str, ...] = (),
     timing: bool = False,
-    fail_empty: bool = False,
+    fail_empty: FailEmpty = False,
 ) -> None:
     """Ask in SPARQL 1.1. Common prefixes need no PREFIX line; all pages together are the default graph.
+
+    For --fail-empty, the answer false to an ASK is empty.
 
     Parameters
     ----------
@@ -43,19 +46,17 @@ def sparql(
         graph IRIs that GRAPH may name
     timing
         print on standard error how long parsing and evaluation took
-    fail_empty
-        exit with code 4 if there are no rows, or if ASK answers false
     """
     s = session()
     text = _query_text(query, file)
     shown = format or ("json" if s.json else "")
-    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+    with s.read() as warehouse:
         table = not shown and sys.stdout.isatty()
         answer = warehouse.ask.queries.ask(
             text, format=shown or _default_format(text, s), default_graphs=default_graph, named_graphs=named_graph
         )
         with answer:
-            _print_table(s, answer) if table and answer.form == "select" else _copy(answer)
+            s.table(answer.variables, answer.values()) if table and answer.form == "select" else _copy(answer)
     ended = answer.ended
     if ended is None:
         return
@@ -73,16 +74,15 @@ def sparql(
 
 
 def _query_text(query: str, file: Path | None) -> str:
-    if file is not None and not file.is_file():
-        raise UsageError(f"there is no file {file}", hint="give a file with a SPARQL query, or the query itself")
     if file is not None:
-        return file.read_text(encoding="utf-8")
+        return text_of(file, "give a file with a SPARQL query, or the query itself")
     if query == "-":
         return sys.stdin.read()
     if not query:
-        raise UsageError("no query given", hint="quadloom sparql 'SELECT …', -f query.rq, or - for standard input")
+        hint = "write `quadloom sparql 'SELECT …'`, -f query.rq, or - for standard input"
+        raise UsageError("no query is given", hint=hint)
     if query.endswith((".rq", ".sparql")) and not query.split()[1:]:
-        raise UsageError(f"{query!r} is the name of a file, not a query", hint=f"quadloom sparql -f {query}")
+        raise UsageError(f"{query!r} is the name of a file, not a query", hint=f"write `quadloom sparql -f {query}`")
     return query
 
 
@@ -110,7 +110,3 @@ def _harmless_chunks(chunks: Iterable[bytes]) -> Iterator[bytes]:
     for chunk in chunks:
         yield harmless(decoder.decode(chunk)).encode()
     yield harmless(decoder.decode(b"", final=True)).encode()
-
-
-def _print_table(s: Session, answer: QueryResult) -> None:
-    s.table(answer.variables, answer.values())

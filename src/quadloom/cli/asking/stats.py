@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import difflib
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 import msgspec
 
+from quadloom.asking.finding_codes import refuse_unknown
 from quadloom.asking.findings import LocatedDefect, defects
 from quadloom.asking.report.numbers import WarehouseNumbers, labelled
 from quadloom.asking.sparql.prefixes import shorten
 from quadloom.asking.statistics import Summary
+from quadloom.cli.options import Ray, Resume, Sites, Workers
 from quadloom.cli.progress import Progress
 from quadloom.cli.session import Session, session
 from quadloom.cli.upkeep.bulk import runner_of
-from quadloom.documents.checks.codes import codes as known_codes
-from quadloom.errors import UsageError
-from quadloom.warehouse import Warehouse
 
 
 def stats(
     *,
     limit: int = 20,
     recount: bool = False,
-    workers: int = 0,
-    ray: str | None = None,
-    resume: bool = False,
+    workers: Workers = 0,
+    ray: Ray = None,
+    resume: Resume = False,
 ) -> None:
     """Count what the warehouse holds: classes, properties, vocabularies, sites, kinds, sizes and change rates.
 
@@ -34,84 +33,50 @@ def stats(
     limit
         number of lines of each list
     recount
-        count classes and properties again, page by page, instead of trusting the sums of crawls; no crawl may run
-    workers
-        with --recount: processes that count; 0 = one per core
-    ray
-        with --recount: address of a Ray cluster (auto, local, ray://host:10001) whose machines count
-    resume
-        with --recount: go on after an interrupted one
+        count classes and properties again, page by page, instead of using the sums of crawls; no crawl may run.
+        --workers, --ray and --resume are for this
     """
     s = session()
     if recount:
-        with (
-            Warehouse.open(s.warehouse, settings=s.settings) as opened,
-            Progress(s, "recount", unit="parts") as progress,
-        ):
+        with s.open() as opened, Progress(s, "recount", unit="parts") as progress:
             opened.maintenance.recount(progress=progress.show, runner=runner_of(s, workers, ray), resume=resume)
-    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+    with s.read() as warehouse:
         found, numbers = warehouse.ask.numbers(), warehouse.ask.statistics(limit=limit)
     if s.json:
         s.emit({"numbers": found, **msgspec.structs.asdict(numbers)})
         return
-    if s.is_terminal:
-        _print_statistics(s, found, numbers)
-        return
-    for label, count in labelled(found):
-        s.write(f"{label}\t{count}")
-    for name in ("classes", "properties", "vocabularies"):
-        for value, count in getattr(numbers, name):
-            s.write(f"{name}\t{shorten(value)}\t{count}")
-    for name in ("sites", "kinds", "outcomes"):
-        for value, count in getattr(numbers, name):
-            s.write(f"{name}\t{value}\t{count}")
-    for name in ("sizes", "change_rates"):
-        for value, share in getattr(numbers, name):
-            s.write(f"{name}\t{value}\t{share:.1%}")
-    for one in numbers.by_kind:
-        change = f"{one.changed_statements:g} statements changed per version" if one.versions else "no new version yet"
-        s.write(
-            f"kind\t{one.kind}\t{one.bytes} bytes\t{one.quads} quads\t{one.changes_per_day:g} changes a day\t{change}"
-        )
-    xml = numbers.xml
-    if xml.documents:
-        s.write(
-            f"xml\t{xml.documents} documents\t{xml.elements:g} elements\tdepth {xml.depth:g}, at most {xml.deepest}"
-        )
-        for name, counted in (("dtds", xml.dtds), ("namespaces", xml.namespaces)):
-            for value, count in counted:
-                s.write(f"{name}\t{value}\t{count}")
+    for place, (columns, rows) in enumerate(_tables(found, numbers)):
+        if place:
+            s.write("")
+        s.table(columns, rows)
 
 
-def _print_statistics(s: Session, found: WarehouseNumbers, numbers: Summary) -> None:
-    """For a terminal: one table for each list, its values as people read them."""
-    s.table(["the warehouse", ""], labelled(found))
+def _tables(found: WarehouseNumbers, numbers: Summary) -> Iterator[tuple[list[str], Sequence[Sequence[object]]]]:
+    """The columns and rows of each list."""
+    yield ["the warehouse", "count"], labelled(found)
     for name, unit in (("classes", "things"), ("properties", "statements"), ("vocabularies", "statements")):
-        s.write("")
-        s.table([name, unit], [(shorten(value), count) for value, count in getattr(numbers, name)])
-    for name, unit in (("sites", "pages"), ("kinds", "pages"), ("outcomes", "pages")):
-        s.write("")
-        s.table([name, unit], getattr(numbers, name))
-    for name, title in (("sizes", "size"), ("change_rates", "changes")):
-        s.write("")
-        s.table([title, "share of pages"], [(value, f"{share:.1%}") for value, share in getattr(numbers, name)])
+        yield [name, unit], [(shorten(value), count) for value, count in getattr(numbers, name)]
+    for name in ("sites", "kinds", "outcomes"):
+        yield [name, "pages"], getattr(numbers, name)
+    for name in ("sizes", "change_rates"):
+        rows = [(value, f"{share:.1%}") for value, share in getattr(numbers, name)]
+        yield [name.replace("_", " "), "share of pages"], rows
     if numbers.by_kind:
-        s.write("")
-        s.table(
+        yield (
             ["kind", "bytes", "quads", "changes a day", "versions", "statements changed"],
             [
                 (one.kind, one.bytes, one.quads, one.changes_per_day, one.versions, one.changed_statements)
                 for one in numbers.by_kind
             ],
         )
-    xml = numbers.xml
-    if xml.documents:
-        s.write(f"\nXML: {xml.documents} documents, {xml.elements:g} elements and depth {xml.depth:g} on average")
-        s.table(["DTD or namespace", "documents"], [*xml.dtds, *xml.namespaces])
+    if (xml := numbers.xml).documents:
+        columns = ["XML documents", "mean elements", "mean depth", "deepest"]
+        yield columns, [(xml.documents, xml.elements, xml.depth, xml.deepest)]
+        yield ["DTD or namespace", "documents"], [*xml.dtds, *xml.namespaces]
 
 
 def _print_located(s: Session, located: list[LocatedDefect]) -> None:
-    """For a terminal: by code, what to do once, then the pages with the place of each finding."""
+    """For a terminal: for each code the advice, then the pages with the place of each finding."""
     by_code: dict[str, list[LocatedDefect]] = {}
     for item in located:
         by_code.setdefault(item.finding.code, []).append(item)
@@ -123,7 +88,7 @@ def _print_located(s: Session, located: list[LocatedDefect]) -> None:
 
 def findings(
     *codes: str,
-    site: tuple[str, ...] = (),
+    site: Sites = (),
     limit: int = 1000,
     fail_found: bool = False,
 ) -> int:
@@ -133,18 +98,16 @@ def findings(
     ----------
     codes
         list the pages with this finding, such as jsonld-invalid; without codes, all are counted
-    site
-        only pages of this registered domain or host; may be repeated
     limit
         number of lines to print
     fail_found
         exit with code 1 if there are errors or warnings, for scripts
     """
     s = session()
-    unknown = [code for code in codes if code not in known_codes()]
-    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+    with s.read() as warehouse:
         counted = defects(warehouse.ask.findings(codes=codes, site=site))
         located = list(islice(warehouse.ask.findings(codes=codes, site=site), limit)) if codes else []
+    refuse_unknown(codes, [defect.code for defect in counted])
     if s.json:
         for record in located if codes else counted[:limit]:
             s.emit(record)
@@ -155,21 +118,9 @@ def findings(
             ["page", "severity", "code", "finding"],
             [(item.url, item.finding.severity, item.finding.code, str(item.finding)) for item in located],
         )
-    else:
-        s.table(
-            ["severity", "code", "pages", "findings", *(["finding"] if s.is_terminal else ["example", "finding"])],
-            [
-                (
-                    *(defect.severity, defect.code, defect.pages, defect.findings),
-                    *([] if s.is_terminal else [defect.example]),
-                    defect.message,
-                )
-                for defect in counted[:limit]
-            ],
-        )
-    near = difflib.get_close_matches(unknown[0], known_codes(), n=1, cutoff=0.8) if unknown and not counted else []
-    if near:  # other codes than these may come from any phase or plug-in
-        raise UsageError(f"there is no finding {unknown[0]!r}", hint=f"did you mean {near[0]}?")
+    else:  # the address of an example leaves no room on a terminal
+        names = ["severity", "code", "pages", "findings", *([] if s.is_terminal else ["example"]), "message"]
+        s.table(names, [[getattr(defect, name) for name in names] for defect in counted[:limit]])
     if not counted:
         s.say("no findings" + (f" {' '.join(codes)}; to list those in use: `quadloom findings`" if codes else ""))
     elif not codes:

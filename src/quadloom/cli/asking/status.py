@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 import msgspec
 
 from quadloom.asking.report.numbers import LABELS
 from quadloom.cli.session import Session, session
-from quadloom.crawling.cluster.view import ClusterView, cluster_view, merged_report
+from quadloom.cli.words import counted, minute, size
+from quadloom.crawling.cluster.view import ClusterView, WorkerView, cluster_view, merged_report
 from quadloom.crawling.ingest.traps.filter import TrapCount, read_traps
 from quadloom.crawling.run.balance import Balance, balance_of
 from quadloom.crawling.run.control import Value, ask
@@ -22,21 +22,34 @@ from quadloom.crawling.run.run_history import balance_of_run, runs_of
 from quadloom.model.phase import PHASES
 from quadloom.settings import without_password
 from quadloom.stores.protocols.frontier import HostRow
-from quadloom.warehouse import Warehouse
 
 OUTDATED = (
-    "The text index was made by an older version of Quadloom: a search misses pages, above all in scripts without "
-    "blanks. To rebuild it: `quadloom rebuild`."
+    "The text index was made by an older version of Quadloom, so searches miss pages, most of all in scripts without "
+    "spaces. To rebuild it: `quadloom rebuild`"
 )
 
 _STATES = {
     "queued": "left to read", "leased": "in progress", "waiting": "to be read again later", "done": "done",
     "dead": "given up", "parked": "out of scope",
 }  # fmt: skip
-_WORKER_COLUMNS = (
-    "worker", "state", "host", "version", "phases", "shards", "pages/s", "pages", "failed", "queued", "cores busy",
-    "load", "MiB used", "MiB free", "disk GiB free", "silent s",
-)  # fmt: skip
+_WORKER_COLUMNS: dict[str, Callable[[WorkerView], object]] = {
+    "worker": lambda worker: worker.name,
+    "state": lambda worker: worker.state,
+    "host": lambda worker: worker.host,
+    "version": lambda worker: worker.version,
+    "phases": lambda worker: "" if len(worker.phases) == len(PHASES) else " ".join(worker.phases),
+    "shards": lambda worker: worker.shards,
+    "pages/s": lambda worker: worker.rate,
+    "pages": lambda worker: worker.pages,
+    "failed": lambda worker: worker.failed,
+    "queued": lambda worker: worker.queued,
+    "cores busy": lambda worker: worker.cores_busy,
+    "load": lambda worker: worker.load,
+    "MiB used": lambda worker: worker.memory_used // 2**20,
+    "MiB free": lambda worker: worker.memory_free // 2**20,
+    "disk GiB free": lambda worker: worker.disk_free / 2**30,
+    "silent s": lambda worker: worker.silent_seconds,
+}
 
 
 def status(*, watch: bool = False, interval: float = 2.0) -> None:
@@ -67,62 +80,36 @@ def sites(*, sort: Literal["pages", "queued", "failed", "next"] = "pages", limit
         number of hosts to print
     """
     s = session()
-    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+    with s.read() as warehouse:
         rows = warehouse.stores.frontier.hosts.rows(limit=100_000)
         traps: dict[str, list[TrapCount]] = {}
         for trapped in read_traps(warehouse.stores.catalog):
             traps.setdefault(trapped.host, []).append(trapped)
-    rows = sorted(rows, key=_SITE_ORDERS[sort])[:limit]
-    if s.json:
-        for row in rows:
-            s.emit(_host_record(row, traps.get(row.host, [])))
-        return
-    now = time.time()
-    s.table(
-        ["host", "pages", "queued", "delay s", "failures", "next in s", "blocked", "trapped URLs"],
-        [_host_cells(row, traps.get(row.host, []), now) for row in rows],
-    )
-    if not rows:
+    rows, now = sorted(rows, key=_SITE_ORDERS[sort])[:limit], time.time()
+
+    def record(row: HostRow) -> dict[str, object]:
+        found = {name: value for name, value in msgspec.structs.asdict(row).items() if name not in _HIDDEN_FIELDS}
+        return {**found, "reason": row.block_reason, "traps": traps.get(row.host, [])}
+
+    def cells(row: HostRow) -> list[object]:
+        blocked = f"{row.blocked_until - now:.0f} s: {row.block_reason}" if row.blocked_until > now else ""
+        trapped = "; ".join(f"{trap.count}: {trap.reason}" for trap in traps.get(row.host, []))
+        waits = max(0.0, row.next_at - now)
+        return [row.host, row.pages, row.queued, row.delay, row.failures, waits, blocked, trapped]
+
+    columns = ["host", "pages", "queued", "delay s", "failures", "next in s", "blocked", "trapped URLs"]
+    s.records(rows, columns, cells, as_json=record)
+    if not rows and not s.json:
         s.say("no host was visited yet\nhint: begin with `quadloom crawl URL`")
 
 
+_HIDDEN_FIELDS = ("block_reason", "crawl_delay", "robots", "robots_expires")  # of a host: renamed, or not for people
 _SITE_ORDERS: dict[str, Callable[[HostRow], float]] = {
     "pages": lambda row: -row.pages,
     "queued": lambda row: -row.queued,
     "failed": lambda row: -row.failures,
     "next": lambda row: row.next_at,
 }
-
-
-def _host_record(row: HostRow, traps: Sequence[TrapCount]) -> dict[str, object]:
-    return {
-        "host": row.host,
-        "site": row.site,
-        "pages": row.pages,
-        "queued": row.queued,
-        "delay": row.delay,
-        "next_at": row.next_at,
-        "blocked_until": row.blocked_until,
-        "reason": row.block_reason,
-        "failures": row.failures,
-        "spent": row.spent,
-        "budget": row.budget,
-        "address": row.address,
-        "traps": traps,
-    }
-
-
-def _host_cells(row: HostRow, traps: Sequence[TrapCount], now: float) -> list[object]:
-    return [
-        row.host,
-        row.pages,
-        row.queued,
-        row.delay,
-        row.failures,
-        max(0.0, row.next_at - now),
-        f"{row.blocked_until - now:.0f} s: {row.block_reason}" if row.blocked_until > now else "",
-        "; ".join(f"{trap.count}: {trap.reason}" for trap in traps),
-    ]
 
 
 def why(url: str) -> None:
@@ -140,7 +127,7 @@ def why(url: str) -> None:
     if answer is not None:
         explained = msgspec.convert(answer, Why)
     else:
-        with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+        with s.read() as warehouse:
             explained = warehouse.requests.why(url)
     if s.json:
         s.emit(explained)
@@ -158,7 +145,7 @@ def _print(s: Session) -> None:
     from quadloom.planning.refresh.state import schedule_of
 
     live = ask(s.warehouse, "status")
-    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+    with s.read() as warehouse:
         summary = warehouse.ask.status()
         rows = warehouse.stores.state.workers()
         on_the_way = warehouse.stores.state.links_on_the_way()
@@ -172,10 +159,10 @@ def _print(s: Session) -> None:
         summary["cluster"] = msgspec.to_builtins(cluster)
         summary["links_on_the_way"] = on_the_way
         whole = merged_report(rows)
-        # Of all workers, whichever machine is asked; only the processes of this one are shown below.
+        # The sum of all workers; the processes shown below are those of this machine.
         live = msgspec.to_builtins(whole) if whole is not None else None
     if isinstance(live, dict):
-        # The crawl counts what this run has read; these two must say what the warehouse holds.
+        # A crawl counts what its run has read; these must count what the warehouse holds.
         held = {name: summary[name] for name in ("quads", "statuses", *(["frontier"] if cluster.workers else []))}
         summary = {**summary, **live, **held, "running": True}
     if s.json:
@@ -194,7 +181,7 @@ def _print(s: Session) -> None:
     if cluster.workers:
         print_workers(s, cluster)
     if on_the_way and not cluster.alive:
-        s.say(f"{on_the_way} batches of seeds and links wait for a worker: `quadloom worker`")
+        s.say(f"{on_the_way} batches of seeds and links wait for a worker; to start one: `quadloom worker`")
     if summary.get("text_index") == "outdated":
         s.say(OUTDATED)
     if traps:
@@ -206,39 +193,19 @@ def _print(s: Session) -> None:
     elif runs and runs[0].phases:
         run = runs[0]
         s.say(
-            f"the last crawl: {run.pages:,} pages, {run.failed:,} failed, {run.gone:,} gone, from "
-            f"{_minute(run.started_at)} to {_minute(run.ended_at)} UTC; its phases:"
+            f"the last crawl: {counted(run.pages, 'page')}, {run.failed:,} failed, {run.gone:,} gone, from "
+            f"{minute(run.started_at)} to {minute(run.ended_at)}; its phases:"
         )
         _print_balance(s, balance_of_run(runs[0], os.cpu_count() or 1))
 
 
 def print_workers(s: Session, cluster: ClusterView) -> None:
-    """Print all workers with totals; the dead in red, and named."""
+    """Print all workers with totals; dead ones in red."""
     dead = len(cluster.workers) - len(cluster.alive)
     rows = [*cluster.workers, msgspec.structs.replace(cluster.totals, name=f"all {len(cluster.alive)} alive")]
     s.table(
-        _WORKER_COLUMNS,
-        [
-            (
-                worker.name,
-                worker.state,
-                worker.host,
-                worker.version,
-                "" if len(worker.phases) == len(PHASES) else " ".join(worker.phases),
-                worker.shards,
-                worker.rate,
-                worker.pages,
-                worker.failed,
-                worker.queued,
-                worker.cores_busy,
-                worker.load,
-                worker.memory_used // 2**20,
-                worker.memory_free // 2**20,
-                worker.disk_free / 2**30,
-                worker.silent_seconds,
-            )
-            for worker in rows
-        ],
+        list(_WORKER_COLUMNS),
+        [[cell(worker) for cell in _WORKER_COLUMNS.values()] for worker in rows],
         styles=["red" if worker.state == "dead" else "" for worker in rows],
     )
     if dead:
@@ -248,7 +215,7 @@ def print_workers(s: Session, cluster: ClusterView) -> None:
 def _print_screen(s: Session, summary: dict[str, Value]) -> None:
     """Print the summary for a terminal, with thousands separators and readable sizes."""
     groups = {name: value for name, value in summary.items() if isinstance(value, dict)}
-    sizes = {name: _bytes(value) for name, value in groups.get("sizes", {}).items() if isinstance(value, int)}
+    sizes = {name: size(value) for name, value in groups.get("sizes", {}).items() if isinstance(value, int)}
     frontier = groups.get("frontier", {})
     lines = [
         ("URLs known", frontier.get("total"), _queue(frontier)),
@@ -273,7 +240,7 @@ def _print_screen(s: Session, summary: dict[str, Value]) -> None:
 
 
 def _vocabulary(groups: Mapping[str, Mapping[str, Value]], sizes: Mapping[str, str]) -> list[tuple[str, Value, str]]:
-    """The five numbers by their names, each with what is known besides."""
+    """The five numbers by their names, each with further details."""
     more = {
         "pages_visited": _counted(groups.get("outcomes", {})),
         "documents_indexed": sizes.get("text", ""),
@@ -286,21 +253,21 @@ def _numbers(group: Mapping[str, Value]) -> dict[str, int]:
     return {name: value for name, value in group.items() if isinstance(value, int)}
 
 
-def _counted(group: Mapping[str, Value], leave_out: Sequence[str] = ()) -> str:
+def _counted(group: Mapping[str, Value]) -> str:
     """`html 1,204, rss 12`, largest first."""
-    counts = [(name, count) for name, count in _numbers(group).items() if count and name not in leave_out]
+    counts = [(name, count) for name, count in _numbers(group).items() if count]
     return ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in sorted(counts, key=lambda pair: -pair[1]))
 
 
 def _queue(frontier: Mapping[str, Value]) -> str:
-    """The states of URLs, in the words of a crawl's last lines."""
+    """The states of URLs, in the words that a crawl prints at its end."""
     counts = _numbers(frontier)
     parts = [
         f"{counts.get(name, 0):,} {text}" for name, text in _STATES.items() if counts.get(name) or name == "queued"
     ]
     if hosts := counts.get("hosts"):
         blocked = f", {counts['blocked_hosts']:,} blocked" if counts.get("blocked_hosts") else ""
-        parts.append(f"{hosts:,} {'host' if hosts == 1 else 'hosts'}{blocked}")
+        parts.append(f"{counted(hosts, 'host')}{blocked}")
     return ", ".join(parts)
 
 
@@ -313,17 +280,6 @@ def _freshness(expected: Mapping[str, Value]) -> str:
     )
 
 
-def _minute(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
-
-
-def _bytes(count: int) -> str:
-    for unit, size in (("GiB", 2**30), ("MiB", 2**20)):
-        if count >= size:
-            return f"{count / size:.1f} {unit}"
-    return f"{count / 1024:.0f} KiB"
-
-
 def _print_balance(s: Session, found: Balance) -> None:
     """Print the capacity of each phase, and which one is the bottleneck."""
     s.table(
@@ -334,7 +290,7 @@ def _print_balance(s: Session, found: Balance) -> None:
         ],
     )
     if s.is_terminal:
-        s.say("by a core: pages/s that one core could do; busy and due: cores used, and cores that would be right")
+        s.say("by a core: pages/s that one core can do; busy: cores in use; due: cores that would be right")
         s.print(f"advice: {found.advice}")
     else:
         s.write(f"advice\t{found.advice}")
@@ -346,7 +302,7 @@ def _print_crawl(s: Session, report: CrawlReport) -> None:
         s.write(f"waits for\t{text}")
     _print_balance(s, balance_of(report))
     s.table(
-        ["process", "pid", "MiB", "CPU s", "cores", "in hand"],
+        ["process", "pid", "MiB", "CPU s", "cores", "in flight"],
         [
             (beat.name, beat.pid or "", beat.memory / 2**20, beat.cpu_seconds, beat.load, beat.in_hand)
             for beat in heartbeat(report.workers, report.seconds)
@@ -354,7 +310,7 @@ def _print_crawl(s: Session, report: CrawlReport) -> None:
     )
     if report.services:
         s.table(
-            ["service", "requests", "in progress", "at most", "mean s", "failures", "pages waiting", "rests s"],
+            ["service", "requests", "in progress", "at most", "mean s", "failures", "pages waiting", "back-off s"],
             [
                 (
                     without_password(load.url),

@@ -6,17 +6,17 @@ import sys
 from typing import Literal
 
 from quadloom.asking.things.formats import as_csv, as_json_lines, as_parquet, cells, headings
-from quadloom.asking.things.library import select
 from quadloom.asking.things.paths import type_name
 from quadloom.asking.things.table import ThingTable
 from quadloom.cli.session import Session, session
+from quadloom.cli.words import cut
 from quadloom.errors import UsageError
 from quadloom.warehouse import Warehouse
 from quadloom.web.view.filters import date_words
 
-_LISTED = 40
-_WIDEST = 60  # characters of a cell on a terminal
-_READABLE = 26  # columns that a text needs to be read
+_MAX_TYPES = 40
+_MAX_CELL = 60  # characters of a cell on a terminal
+_TEXT_COLUMNS = 26  # columns that a text needs to be read
 
 
 def table(
@@ -29,8 +29,8 @@ def table(
     limit: int = 100,
     format: Literal["csv", "json", "parquet", "sparql"] | None = None,
 ) -> None:
-    """Print things of a type as a table. One row is one thing, also if several pages describe it; without a type, the
-    types are listed.
+    """Print things of a type as a table. One row is one thing, even if several pages describe it. Without a type, list
+    the types.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def table(
         a condition: property, operator, value, such as 'location contains Ghent' or 'offers/price below 20'; operators
         are is, not, contains, above, below, from, before, exists, missing; may be repeated
     columns
-        properties to show, separated by commas; offers/price is the price of an offer. The commonest if empty
+        properties to show, separated by commas; offers/price is the price of an offer [default: the commonest ones]
     sort
         sort by this property; with a minus before it, the largest first
     sites
@@ -52,15 +52,13 @@ def table(
     """
     s = session()
     if format == "parquet" and s.is_terminal:
-        raise UsageError(
-            "Parquet is not for terminals", hint="redirect it into a file: quadloom table … > things.parquet"
-        )
-    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
-        tables = warehouse.ask.tables()
+        hint = "redirect it into a file: `quadloom table … > things.parquet`"
+        raise UsageError("Parquet cannot be printed on a terminal", hint=hint)
+    with s.read() as warehouse:
         if not type:
             _list_types(s, warehouse)
             return
-        found = select(tables, type, where=where, columns=columns, sort=sort, sites=sites, limit=limit)
+        found = warehouse.things(type, where=where, columns=columns, sort=sort, sites=sites, limit=limit)
     _print(s, found.table, format or ("json" if s.json else ""))
     for hint in found.hints:
         s.say(f"hint: {hint}")
@@ -78,21 +76,20 @@ def _print(s: Session, found: ThingTable, format: str) -> None:
             sys.stdout.buffer.write(as_parquet(found))
         case _:
             rows = [cells(row) for row in found.rows]
-            if s.is_terminal:  # IRI and sources are left to the other formats: they would fill the screen
-                _print_columns(
-                    s, headings(found)[1:-1], [[_cut(date_words(text)) for text in row[1:-1]] for row in rows]
-                )
+            if s.is_terminal:  # without IRI and sources, which would fill the screen
+                texts = [[cut(date_words(text), _MAX_CELL) for text in row[1:-1]] for row in rows]
+                _print_columns(s, headings(found)[1:-1], texts)
             else:
                 s.table(headings(found), rows)
             about = "" if found.exact else "about "
-            s.say(f"{len(found.rows):,} of {about}{found.total} things of type {found.name}")
+            s.say(f"{len(found.rows):,} of {about}{found.total:,} things of type {found.name}")
 
 
 def _print_columns(s: Session, names: list[str], rows: list[list[str]]) -> None:
     """The first columns, as many as can be read side by side; the others are named."""
     shown, used = 0, 0
     for place, name in enumerate(names):
-        used += min(_READABLE, max([len(name), *(len(row[place]) for row in rows)])) + 2
+        used += min(_TEXT_COLUMNS, max([len(name), *(len(row[place]) for row in rows)])) + 2
         if used > s.out.width and shown:
             break
         shown += 1
@@ -102,11 +99,7 @@ def _print_columns(s: Session, names: list[str], rows: list[list[str]]) -> None:
 
 
 def _list_types(s: Session, warehouse: Warehouse) -> None:
-    classes = warehouse.ask.statistics(limit=_LISTED).classes
+    classes = warehouse.ask.statistics(limit=_MAX_TYPES).classes
     s.table(["type", "name", "descriptions"], [[iri, type_name(iri), count] for iri, count in classes])
     if not classes:
         s.say("no page has structured data yet\nhint: begin with `quadloom crawl URL`")
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
+from quadloom.cli.options import AllWorkers, GuidedShare, OneWorker
 from quadloom.cli.session import Session, session
 from quadloom.crawling.cluster.steering import RETAINED, Steering
 from quadloom.crawling.run.control import ask, ask_all
@@ -15,49 +17,37 @@ from quadloom.errors import UsageError
 from quadloom.model.wire import Value
 from quadloom.planning.policy.objectives import Policy
 from quadloom.settings import seconds
-from quadloom.warehouse import Warehouse
 
-AllWorkers = Annotated[
-    bool,
-    Parameter(
-        name="--all-workers",
-        help="on a cluster: all workers; a pause and new values also hold for workers that join later",
-    ),
-]
-OneWorker = Annotated[str, Parameter(help="on a cluster: the worker with this name")]
 _DONE = {
-    "pause": "the crawl is paused; to go on: `quadloom resume`",
-    "resume": "the crawl goes on",
+    "pause": "the crawl is paused; to continue: `quadloom resume`",
+    "resume": "the crawl continues",
     "stop": "the crawl finishes what is in progress, saves and ends",
 }
 
 
 def pause(*, all_workers: AllWorkers = False, worker: OneWorker = "") -> int:
     """Pause a running crawl: pages in progress are finished, no new ones are fetched."""
-    return _request("pause", all_workers, worker)
+    return _steer("pause", all_workers, worker)
 
 
 def resume(*, all_workers: AllWorkers = False, worker: OneWorker = "") -> int:
     """Resume a paused crawl."""
-    return _request("resume", all_workers, worker)
+    return _steer("resume", all_workers, worker)
 
 
 def stop(*, all_workers: AllWorkers = False, worker: OneWorker = "") -> int:
     """Stop a running crawl; pages in progress are finished and saved."""
-    return _request("stop", all_workers, worker)
+    return _steer("stop", all_workers, worker)
 
 
-def _request(verb: str, all_workers: bool, worker: str) -> int:
+def _steer(verb: str, all_workers: bool, worker: str) -> int:
     s = session()
     if all_workers or worker:
-        return ask_workers(s, verb, {}, worker)
+        return _ask_workers(s, verb, {}, worker)
     answers = ask_all(s.warehouse, verb)
     if not answers:
         raise _not_running(s, "to start one: `quadloom crawl`; to name another warehouse: -w")
-    if s.json:
-        s.emit(answers[0])
-    else:
-        s.say(_DONE[verb])
+    s.report(answers[0], _DONE[verb])
     return 0
 
 
@@ -67,8 +57,8 @@ def _not_running(s: Session, hint: str) -> UsageError:
     return UsageError(f"no crawl is running on {s.warehouse}", hint=hint)
 
 
-def ask_workers(s: Session, verb: str, arguments: dict[str, Value], worker: str) -> int:
-    """Ask all workers of the cluster or one of them, and print what each says. Exit code 1 if one did not do it."""
+def _ask_workers(s: Session, verb: str, arguments: Mapping[str, Value], worker: str) -> int:
+    """Ask all workers of the cluster or one of them, and print the answers. Exit code 1 if one could not do it."""
     if not s.settings.stores.is_shared:
         raise UsageError(
             "there are no workers: this warehouse belongs to one machine",
@@ -84,7 +74,7 @@ def ask_workers(s: Session, verb: str, arguments: dict[str, Value], worker: str)
         for reply in replies:
             s.write(f"{reply.worker}\t{reply.error or _words(reply.answer)}")
         if not replies:
-            s.say("no worker is alive; those that start later will follow this")
+            s.say("no worker is alive; workers that start later will get this request")
     return 1 if any(reply.error for reply in replies) else 0
 
 
@@ -104,18 +94,18 @@ def refresh(*urls: str, site: str = "", older_than: str = "") -> None:
     site
         all pages of this site or host
     older_than
-        all pages last read longer ago than this: 7d, 12h, 30m
+        all pages that were last read longer ago than this: 7d, 12h, 30m
     """
     s = session()
     if not urls and not site and not older_than:
-        raise UsageError("no pages to refresh were named", hint="give URLs, --site example.org or --older-than 7d")
-    before = time.time() - _span(older_than) if older_than else None
-    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+        raise UsageError("no pages are named", hint="give URLs, --site example.org or --older-than 7d")
+    before = time.time() - _seconds(older_than) if older_than else None
+    with s.read() as warehouse:
         new = warehouse.requests.never_read(urls)
-    answer = ask(s.warehouse, "refresh", urls=list(urls), site=site, read_before=before)
+    answer = ask(s.warehouse, "refresh", urls=[*urls], site=site, read_before=before)
     is_running = answer is not None
     if not is_running:
-        with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
+        with s.open() as warehouse:
             answer = warehouse.requests.refresh(urls, site=site, read_before=before)
     if s.json:
         s.emit({"requested": answer, "new": new})
@@ -127,6 +117,13 @@ def refresh(*urls: str, site: str = "", older_than: str = "") -> None:
         s.say(f"hint: {url} was never read before; is it spelt correctly?")
     if not answer:
         s.say("hint: to see the sites and when their pages are due: `quadloom sites`")
+
+
+def _seconds(length: str) -> float:
+    try:
+        return seconds(length)
+    except ValueError:
+        raise UsageError(f"{length!r} is not a length of time", hint="write 7d, 12h, 30m or 45s") from None
 
 
 def strategies(
@@ -145,16 +142,14 @@ def strategies(
         also look for links on all pages that were read before
     """
     s = session()
-    wanted: list[Value] | None = [
-        str(Path(name).absolute()) if name.endswith(".rq") else name for name in names
-    ] or None
-    if wanted is None and all_pages:
-        raise UsageError(
-            "no strategy is named", hint="for the strategies of the configuration: `quadloom extract --all`"
-        )
+    if all_pages and not names:
+        hint = "for the strategies of the configuration: `quadloom extract --all`"
+        raise UsageError("no strategy is named", hint=hint)
+    wanted: list[Value] = [str(Path(name).absolute()) if name.endswith(".rq") else name for name in names]
+    change: dict[str, Value] = {"strategies": wanted or None, "stored": all_pages}
     if all_workers or worker:
-        return ask_workers(s, "strategies", {"strategies": wanted, "stored": all_pages}, worker)
-    answer = ask(s.warehouse, "strategies", strategies=wanted, stored=all_pages)
+        return _ask_workers(s, "strategies", change, worker)
+    answer = ask(s.warehouse, "strategies", **change)
     if not isinstance(answer, dict):
         raise _not_running(s, "set crawl.strategies, or give --strategy to `quadloom crawl` and `quadloom extract`")
     if s.json:
@@ -163,15 +158,8 @@ def strategies(
     chosen = answer.get("strategies")
     s.write(", ".join(map(str, chosen)) if isinstance(chosen, list) else "")
     if answer.get("pages"):
-        s.say(f"{answer['pages']} stored pages are looked at again")
+        s.say(f"links are looked for on {answer['pages']} stored pages")
     return 0
-
-
-def _span(text: str) -> float:
-    try:
-        return seconds(text)
-    except ValueError:
-        raise UsageError(f"not a length of time: {text!r}", hint="write 7d, 12h, 30m or 45s") from None
 
 
 def freshness(
@@ -182,7 +170,7 @@ def freshness(
     policy: Policy | None = None,
     alpha: float | None = None,
     chi: float | None = None,
-    guided_share: float | None = None,
+    guided_share: GuidedShare = None,
     all_workers: AllWorkers = False,
     worker: OneWorker = "",
 ) -> int:
@@ -202,8 +190,6 @@ def freshness(
         α of the policy xyleme: how much worse a copy is that missed many changes than one that missed one
     chi
         χ: average weight of a page with structured data; an ordinary page weighs 1
-    guided_share
-        share of first reads that go to the most important unread page of a host; the others go breadth-first
     """
     s = session()
     if bandwidth is not None and bandwidth <= 0.0:
@@ -218,12 +204,12 @@ def freshness(
         "guided_share": guided_share,
     }
     if all_workers or worker:
-        return ask_workers(s, "freshness", change, worker)
+        return _ask_workers(s, "freshness", change, worker)
     answer = ask(s.warehouse, "freshness", **change)
     if not isinstance(answer, dict):
         raise _not_running(s, "the next crawl takes its values from [freshness] in quadloom.toml")
     if s.json:
         s.emit(answer)
     else:
-        s.table(["what", "value"], [(name, value) for name, value in answer.items()])
+        s.table(["what", "value"], answer.items())
     return 0

@@ -9,13 +9,26 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from glob import escape
-from pathlib import Path
 from types import FrameType
 from typing import Literal
 
 import msgspec
 
-from quadloom.cli.crawling.live import ProgressDisplay, finish, nothing_read
+from quadloom.cli.crawling.live import CrawlDisplay, finish, nothing_read
+from quadloom.cli.files import urls_from_file
+from quadloom.cli.options import (
+    Contact,
+    Delay,
+    Follow,
+    GuidedShare,
+    LinkScope,
+    MaxPages,
+    MaxSeconds,
+    Phases,
+    Seeds,
+    Strategies,
+    TransformWorkers,
+)
 from quadloom.cli.session import Session, session
 from quadloom.crawling.ingest.link_queries import check_strategies
 from quadloom.crawling.run.report import CrawlReport
@@ -30,30 +43,30 @@ from quadloom.settings import Settings, SiteSettings
 from quadloom.stores.backends import exists
 from quadloom.warehouse import Warehouse
 
-_BARE = re.compile(r"[\w-]+(\.[\w-]+)+(:\d+)?(/|$)")  # example.org/page, as people write it
+_BARE_HOST = re.compile(r"[\w-]+(\.[\w-]+)+(:\d+)?(/|$)")  # example.org/page, as people write it
 _CONTACT = re.compile(r"(mailto:)?[^\s@/]+@[^\s@/]+|https?://[^\s/]+(/\S*)?")  # a mail address or a URL
-_PIECE = 4096  # bytes of standard input read at a time
+_READ_BYTES = 4096  # bytes of standard input read at a time
 
 
 def crawl(
     *urls: str,
-    seeds: Path | None = None,
-    scope: Literal["page", "host", "site", "any"] | None = None,
+    seeds: Seeds = None,
+    scope: LinkScope = None,
     depth: int | None = None,
-    max_pages: int | None = None,
-    max_seconds: float | None = None,
+    max_pages: MaxPages = None,
+    max_seconds: MaxSeconds = None,
     max_failures: int | None = None,
-    delay: float | None = None,
+    delay: Delay = None,
     own_site: bool = False,
-    contact: str | None = None,
-    strategy: list[str] | None = None,
+    contact: Contact = None,
+    strategy: Strategies = (),
     order: Literal["breadth-first", "importance", "random"] | None = None,
-    guided_share: float | None = None,
+    guided_share: GuidedShare = None,
     site_search: int | None = None,
-    workers: int | None = None,
+    workers: TransformWorkers = None,
     forever: bool = False,
-    phases: list[str] | None = None,
-    follow: bool = False,
+    phases: Phases = (),
+    follow: Follow = False,
     until_input_ends: bool = False,
     ray: str | None = None,
     ray_workers: int = 0,
@@ -63,43 +76,21 @@ def crawl(
     Parameters
     ----------
     urls
-        URLs to start from; without any, the queue (or `crawl.seeds`) is crawled
-    seeds
-        file with one URL per line, `-` for standard input
-    scope
-        how far to follow links: only the page, its host, its site, or anywhere
+        URLs to start from; without any, the crawl continues with its queue, or with `crawl.seeds`
     depth
-        most links away from a seed
-    max_pages
-        stop after this many pages
-    max_seconds
-        stop after this many seconds
+        follow at most this many links away from a seed
     max_failures
         exit with code 5 if more visits than this failed
-    delay
-        least seconds between two requests to one host
     own_site
-        the hosts of these URLs are your own: no pauses between requests, 16 requests at the same time
-    contact
-        URL or mail address shown to the sites you visit
-    strategy
-        which links to follow: all, same-site, external, feeds, seealso, vocabulary, sitemaps, or a .rq file
+        the hosts of these URLs are yours: no pauses between requests, 16 requests at the same time
     order
-        which of the unread pages are read first
-    guided_share
-        share of first reads that go to the most important unread page of a host; the others go breadth-first
+        which unread pages are read first
     site_search
-        most requests to each host's own search, to find pages that no page links to
-    workers
-        transform processes
+        send at most this many requests to each host's own search, to find pages that no page links to
     forever
         do not end: keep known pages fresh, and read new ones
-    phases
-        run only these: fetch, detect, transform, index, extract; the others are left to other processes, or to later
-    follow
-        do not end when nothing is left: wait for what other processes find or leave
     until_input_ends
-        finish and save when standard input ends, so that a crawl does not outlive the program that started it
+        stop and save when standard input ends, so that the crawl ends with the program that started it
     ray
         address of a Ray cluster (auto, local, ray://host:10001) whose machines crawl together
     ray_workers
@@ -113,7 +104,7 @@ def crawl(
             "crawl.max_pages": max_pages,
             "crawl.max_seconds": max_seconds,
             "crawl.contact": contact,
-            "crawl.strategies": list(strategy) if strategy else None,
+            "crawl.strategies": [*strategy],
             "crawl.order": order,
             "crawl.guided_share": guided_share,
             "crawl.site_search": site_search,
@@ -141,25 +132,25 @@ def crawl(
         return code or nothing_read(s, report, warehouse.stores.catalog, starts)
 
 
-def chosen_phases(names: list[str] | None) -> frozenset[PhaseName]:
-    """The value of `--phases`: several values, or one with commas. None = all. Transform includes detect."""
+def chosen_phases(names: Sequence[str]) -> frozenset[PhaseName]:
+    """The value of `--phases`: several values, or one with commas. Empty = all. Transform includes detect."""
     chosen = {name.strip() for text in names or PHASES for name in text.split(",") if name.strip()}
     if "transform" in chosen:
         chosen.add("detect")
     unknown = sorted(chosen.difference(PHASES))
     if unknown or not chosen:
         message = f"there is no phase {unknown[0]!r}" if unknown else "no phase is named"
-        raise UsageError(message, hint=f"known are {', '.join(PHASES)}")
+        raise UsageError(message, hint=f"available: {', '.join(PHASES)}")
     return frozenset(phase for phase in PHASES if phase in chosen)
 
 
 def check_start(s: Session, starts: list[str]) -> None:
-    """Refuse bad arguments before a warehouse is created, so that a failed first attempt leaves nothing behind."""
+    """Refuse bad arguments before a warehouse is created, so that a failed first attempt leaves no files."""
     for url in starts:
         try:
             Url.parse(url)
         except UrlError as error:
-            if _BARE.match(url):
+            if _BARE_HOST.match(url):
                 raise UrlError(error.message, hint=f"did you mean https://{url} ?") from None
             raise
     check_contact(s.settings.crawl.contact)
@@ -174,7 +165,7 @@ def check_start(s: Session, starts: list[str]) -> None:
     first = starts or s.settings.crawl.seeds
     if not first:
         raise UsageError(
-            f"nothing to crawl: no URL given, and there is no warehouse at {s.warehouse} to continue",
+            f"nothing to crawl: no URL is given, and there is no warehouse at {s.warehouse} to continue",
             hint="give a URL: `quadloom crawl https://your.site`",
         )
     private = all(is_opened(Url.parse(url).host, s.settings.guard) for url in first)
@@ -186,7 +177,7 @@ def with_own_sites(settings: Settings, starts: Sequence[str]) -> Settings:
     """The settings for a user who owns the hosts of these URLs."""
     if not starts:
         raise UsageError(
-            "--own-site needs a URL, to know which host is yours",
+            "--own-site needs a URL, because it applies to the hosts of the URLs",
             hint="give the URL again, or write a [[site]] table with own = true",
         )
     hosts = sorted({Url.parse(url).host for url in starts})
@@ -197,23 +188,23 @@ def with_own_sites(settings: Settings, starts: Sequence[str]) -> Settings:
 def _when_input_ends(then: Callable[[], None]) -> None:
     """Call `then` once, from another thread, when standard input ends.
 
-    The program that started this process holds the other end of its standard input open. Any end of that program,
-    SIGKILL included, closes it. Works on every system, and leaves time to finish what is in progress.
+    The program that started this process holds the other end of its standard input open. It is closed however that
+    program ends, even by SIGKILL. This works on every system, and the crawl has time to finish what is in progress.
     """
 
-    # Not through sys.stdin.buffer: a thread that waits in it holds its lock, and the interpreter would abort at exit.
+    # Not sys.stdin.buffer: a thread that waits in it holds its lock, and the interpreter would abort at exit.
     number = sys.stdin.fileno()
 
     def wait() -> None:
-        while os.read(number, _PIECE):
-            pass  # the content does not matter, only that the other end is open
+        while os.read(number, _READ_BYTES):
+            pass  # only the end matters
         then()
 
     threading.Thread(target=wait, name="lifeline", daemon=True).start()
 
 
 def _stop_quietly(s: Session, running: RunningCrawl) -> None:
-    """Stop the crawl: the program that started it has ended, and probably nobody reads its messages."""
+    """Stop the crawl without messages: the program that started it has ended."""
     s.quiet = True
     running.stop()
 
@@ -221,7 +212,7 @@ def _stop_quietly(s: Session, running: RunningCrawl) -> None:
 def follow_crawl(s: Session, running: RunningCrawl) -> tuple[CrawlReport, bool]:
     """Run a crawl to its end with progress on stderr; returns its report and whether it was interrupted.
 
-    The first Ctrl-C (or SIGTERM) finishes and saves what is in progress, the second ends at once.
+    The first Ctrl-C or SIGTERM finishes and saves what is in progress, the second ends the crawl at once.
     """
     interrupted = threading.Event()
 
@@ -234,7 +225,7 @@ def follow_crawl(s: Session, running: RunningCrawl) -> tuple[CrawlReport, bool]:
 
     previous = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        with ProgressDisplay(s) as progress:
+        with CrawlDisplay(s) as progress:
             for _ in running:
                 progress.show(running.report)
             report = running.report()
@@ -244,28 +235,8 @@ def follow_crawl(s: Session, running: RunningCrawl) -> tuple[CrawlReport, bool]:
     return report, interrupted.is_set()
 
 
-def urls_from_file(path: Path | None) -> list[str]:
-    if path is None:
-        return []
-    if str(path) == "-":
-        text = sys.stdin.read()
-    elif path.is_file():
-        text = path.read_text(encoding="utf-8")
-    else:
-        raise UsageError(
-            f"there is no file {path}", hint="give a text file with one URL per line, or - for standard input"
-        )
-    return url_lines(text)
-
-
-def url_lines(text: str) -> list[str]:
-    """One URL per line; empty lines and lines that begin with # are ignored."""
-    lines = (line.strip() for line in text.splitlines())
-    return [line for line in lines if line and not line.startswith("#")]
-
-
 def require_contact(s: Session, warehouse: Warehouse, starts: list[str]) -> None:
-    """Ask for a contact address for the visited sites, once; the warehouse remembers it."""
+    """Ask the user for a contact address for the visited sites; the warehouse stores it."""
     check_contact(s.settings.crawl.contact)
     if s.settings.crawl.contact or warehouse.requests.contact or warehouse.requests.is_private(starts):
         return
@@ -274,19 +245,19 @@ def require_contact(s: Session, warehouse: Warehouse, starts: list[str]) -> None
     s.err.print("A URL or mail address at which the sites you visit can reach you: ", end="")
     answer = sys.stdin.readline().strip()
     if not answer:
-        raise SettingsError("no contact given", hint="add --contact you@example.org")
+        raise SettingsError("no contact is given", hint="add --contact you@example.org")
     check_contact(answer)
     warehouse.requests.remember_contact(answer)
 
 
 def check_contact(contact: str) -> None:
-    """Raises `SettingsError` for what the owner of a site could not use. Empty is not checked here."""
+    """Raise `SettingsError` for a contact that is neither a mail address nor a URL. An empty one passes."""
     if not contact or _CONTACT.fullmatch(contact):
         return
     raise SettingsError(
         f"the contact {contact!r} is neither a mail address nor a URL",
         hint=f"did you mean https://{contact} ?"
-        if _BARE.match(contact)
+        if _BARE_HOST.match(contact)
         else "write you@example.org or https://your.site/bot",
     )
 
@@ -297,6 +268,6 @@ def _can_ask() -> bool:
 
 def _no_contact() -> SettingsError:
     return SettingsError(
-        "no contact given: the sites you visit must be able to reach you",
+        "no contact is given: the sites you visit must be able to reach you",
         hint="add --contact you@example.org, or contact = … below [crawl] in quadloom.toml",
     )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-from quadloom.cli.progress import bar, duration
+from quadloom.cli.progress import LiveDisplay, bar, duration
 from quadloom.cli.session import Session
+from quadloom.cli.words import counted, size
 from quadloom.crawling.run.balance import balance_of
 from quadloom.crawling.run.report import CrawlReport, VisitProblem
 from quadloom.fetching.transport import ADVICE
@@ -17,54 +16,36 @@ from quadloom.model.url import Url
 from quadloom.stores.protocols.catalog import Catalog
 
 if TYPE_CHECKING:  # imported when something is shown
-    from rich.live import Live
     from rich.text import Text
 
 _WORDS = {"running": "crawling", "paused": "paused", "stopping": "saving"}
 _STYLES = {"running": "bold green", "paused": "bold yellow", "stopping": "bold yellow"}
-_MEASURED = 50  # pages; with fewer, the figures are noise
-_MOST_PROBLEMS = 5
+_MIN_PAGES = 50  # with fewer, the figures are noise
+_MAX_PROBLEMS = 5
 _WIDTH = 80
 
 
-class ProgressDisplay:
-    """Pages, rate, hosts, phases and the queue: live on a terminal, elsewhere a line every ten seconds."""
+class CrawlDisplay(LiveDisplay):
+    """Pages, rate, hosts, phases and the queue of a running crawl."""
 
-    def __init__(self, s: Session) -> None:
-        self._session = s
-        self._live: Live | None = None
-        self._shown = time.monotonic()
-        self._terminal = sys.stderr.isatty()
-
-    def __enter__(self) -> ProgressDisplay:
-        if self._terminal and not self._session.quiet:
-            from rich.live import Live
-            from rich.text import Text
-
-            self._live = Live(Text("starting …"), console=self._session.err, refresh_per_second=4, transient=True)
-            self._live.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._live is not None:
-            self._live.stop()
-
-    def show(self, report_now: Callable[[], CrawlReport]) -> None:
-        now = time.monotonic()
-        if self._session.quiet or now - self._shown < (0.25 if self._terminal else 10.0):
-            return
-        self._shown = now
+    def __enter__(self) -> Self:
         from rich.text import Text
 
-        lines = progress_lines(report_now())
-        if self._live is not None:
-            self._live.update(Text("\n").join(lines))
-        else:
-            self._session.say(" · ".join(line.plain.strip() for line in lines if line.plain.strip()))
+        if self._is_terminal and not self._session.quiet:
+            self.draw(Text("starting …"), "")
+        return super().__enter__()
+
+    def show(self, report_now: Callable[[], CrawlReport]) -> None:
+        from rich.text import Text
+
+        if self.due():
+            lines = progress_lines(report_now())
+            plain = " · ".join(line.plain.strip() for line in lines if line.plain.strip())
+            self.draw(Text("\n").join(lines), plain)
 
 
 def progress_lines(report: CrawlReport) -> list[Text]:
-    """Four lines that fit into 80 columns until the counts have seven digits. A paused crawl says so first."""
+    """Four lines that fit into 80 columns until the counts have seven digits. The state comes first."""
     from rich.text import Text
 
     now = report.rates.get("fetch", 0.0)
@@ -85,7 +66,7 @@ def progress_lines(report: CrawlReport) -> list[Text]:
 
 
 def _counts(report: CrawlReport) -> Text:
-    """Statements, then what went wrong in colour, then the hosts that were asked last, as far as they fit."""
+    """Statements, then failures in colour, then the hosts of the last requests, as many as fit."""
     from rich.text import Text
 
     line = Text(f"{report.quads:,} quads")
@@ -122,45 +103,43 @@ def _print_end(s: Session, report: CrawlReport, interrupted: bool) -> None:
     for text in report.notices:
         s.say(f"notice: {text}")
     s.say(
-        f"{report.pages:,} {'page' if report.pages == 1 else 'pages'} · {report.quads:,} quads · "
-        f"{report.failed:,} failed · {report.denied:,} denied · "
-        f"{report.seconds:.1f} s ({report.pages_per_second:.1f} pages/s)"
+        f"{counted(report.pages, 'page')} · {counted(report.quads, 'quad')} · {report.failed:,} failed · "
+        f"{report.denied:,} denied · {report.seconds:.1f} s ({report.pages_per_second:.1f} pages/s)"
     )
     if (cost := report.rendering) is not None:
         s.say(
-            f"browser: {cost.pages:,} {'page' if cost.pages == 1 else 'pages'} after scripts · "
-            f"{cost.requests:,} more requests · "
-            f"{cost.bytes / 1e6:.1f} MB · {cost.cpu_seconds:.1f} s of CPU"
+            f"browser: {counted(cost.pages, 'page')} after scripts · {cost.requests:,} more requests · "
+            f"{size(cost.bytes)} · {cost.cpu_seconds:.1f} s of CPU"
         )
     _print_problems(s, report.problems)
     _print_phases(s, report)
     queued, waiting = report.frontier.get("queued", 0), report.frontier.get("waiting", 0)
-    s.say(f"{queued:,} URLs left to read · {waiting:,} to be read again later")
+    s.say(f"{counted(queued, 'URL')} left to read · {waiting:,} to be read again later")
     if waiting and not (report.pages or queued or interrupted or report.problems):
         s.say("Nothing to crawl right now. To re-read pages: `quadloom refresh`.")
 
 
 def _print_phases(s: Session, report: CrawlReport) -> None:
-    """What a page costs in each phase, and the slowest of them: the last line of MultiCrawler's table 2."""
+    """Print what a page costs in each phase, and the slowest phase: the last line of MultiCrawler's table 2."""
     costs = [(row.phase, 1000.0 / row.per_core) for row in balance_of(report).phases if row.per_core]
-    if report.pages >= _MEASURED and costs:
+    if report.pages >= _MIN_PAGES and costs:
         slowest = max(costs, key=lambda item: item[1])[0]
         each = " · ".join(f"{phase} {cost:.2f}" for phase, cost in costs)
-        s.say(f"CPU-ms a page: {each}; most in {slowest}")
+        s.say(f"CPU-ms per page: {each}; most in {slowest}")
 
 
 def _print_problems(s: Session, problems: list[VisitProblem]) -> None:
-    """Why visits brought no page, and one of the URLs for each reason."""
-    for problem in problems[:_MOST_PROBLEMS]:
+    """Print why visits returned no page, with an example for each reason."""
+    for problem in problems[:_MAX_PROBLEMS]:
         times = f"{problem.visits:,} times " if problem.visits > 1 else ""
         s.say(f"  {times}{problem.outcome}: {problem.reason}\n    {problem.example}")
-    if len(problems) > _MOST_PROBLEMS:
-        s.say(f"  and {len(problems) - _MOST_PROBLEMS} more reasons; to list them: `quadloom sites --sort failed`")
+    if len(problems) > _MAX_PROBLEMS:
+        s.say(f"  and {len(problems) - _MAX_PROBLEMS} more reasons; to list them: `quadloom sites --sort failed`")
 
 
 def nothing_read(s: Session, report: CrawlReport, catalog: Catalog, starts: Sequence[str]) -> int:
-    """The exit code of a crawl that tried and read no page: 1 if none of the URLs it was started with could be read, or
-    without any, if no page ever was. A crawl that only retries what failed before is no failure."""
+    """The exit code of a crawl that tried and read no page: 1 if no URL that it was started with could be read, or
+    without URLs, if no page was ever read. A crawl that only retries earlier failures has not failed."""
     if report.pages or not report.problems:
         return 0
     if starts:
@@ -170,7 +149,7 @@ def nothing_read(s: Session, report: CrawlReport, catalog: Catalog, starts: Sequ
             return 0
     elif any(catalog.counts().get(f"outcome:{outcome}") for outcome in READ_OUTCOMES):
         return 0
-    s.say("nothing was read")
+    s.say("no page was read")
     if hint := ADVICE.get(report.problems[0].kind):
         s.say(f"hint: {hint}")
     return 1

@@ -1,4 +1,4 @@
-"""`quadloom logs`: what a running crawl, or every worker of a cluster, reports."""
+"""`quadloom logs`: the events of a running crawl, or of all workers of a cluster."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from quadloom.errors import StoreUnavailable, UsageError
 from quadloom.model.event import Event
 from quadloom.stores.backends import open_cluster
 
-_EVERY = 0.5  # seconds between two looks with --follow
-_MOST = 10_000  # events read at once
+_POLL_SECONDS = 0.5  # with --follow
+_MAX_EVENTS = 10_000  # read at once
 
 
 def logs(
@@ -25,16 +25,16 @@ def logs(
     worker: str = "",
     limit: int = 100,
 ) -> None:
-    """Print what a running crawl reports, on a cluster what all workers do: notices, shards, pauses, failures.
+    """Print the events of a running crawl, or of all workers of a cluster: notices, shards, pauses, failures.
 
     Parameters
     ----------
     follow
-        go on until interrupted, and print what happens
+        also print new events, until interrupted
     pages
-        also one line for each page that was read
+        also print a line for each page that was read
     worker
-        only of the worker with this name
+        only events of the worker with this name
     limit
         number of past events to print
     """
@@ -50,11 +50,11 @@ def logs(
             last = max((event.id for event in events), default=last)
             if not follow:
                 return
-            time.sleep(_EVERY)
+            time.sleep(_POLL_SECONDS)
             try:
                 events = read(last)
             except StoreUnavailable as error:
-                s.say(error.message)  # it may come back
+                s.say(error.message)  # the database may come back
                 events = []
 
 
@@ -62,7 +62,7 @@ def _reader(s: Session, opened: ExitStack, pages: bool) -> Callable[[int], list[
     """A function that returns events after an id."""
     if s.settings.stores.is_shared:
         reader = opened.enter_context(closing(open_cluster(s.settings)))
-        return lambda after: reader.events(after, _MOST, settled=pages)
+        return lambda after: reader.events(after, _MAX_EVENTS, settled=pages)
 
     def ask_crawl(after: int) -> list[Event]:
         answer = ask(s.warehouse, "events", after=after)

@@ -6,12 +6,10 @@ import msgspec
 from cyclopts import App
 
 from quadloom.cli.session import session
-from quadloom.crawling.run.control import ask
 from quadloom.crawling.run.scope import ScopeEdits
 from quadloom.errors import UsageError
-from quadloom.warehouse import Warehouse
 
-scope = App(name="scope", help="Show or change which URLs may be visited, also while a crawl runs.")
+scope = App(name="scope")
 Patterns = list[str] | None
 
 
@@ -19,7 +17,7 @@ Patterns = list[str] | None
 def show() -> None:
     """Print scope, depth, seeds and all patterns, and where each comes from."""
     s = session()
-    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+    with s.read() as warehouse:
         rules, edits = warehouse.scope.current.record, warehouse.scope.edits()
     if s.json:
         s.emit({"rules": rules, "added": edits})
@@ -40,7 +38,7 @@ def show() -> None:
 
 @scope.command
 def add(*, include: Patterns = None, exclude: Patterns = None, host: Patterns = None) -> None:
-    """Add rules. Queued URLs that are now out of scope are set aside, those that are in scope again are queued.
+    """Add rules. Queued URLs that are now out of scope are parked; parked ones that are in scope again are queued.
 
     Parameters
     ----------
@@ -74,12 +72,7 @@ def _change(include: Patterns, exclude: Patterns, host: Patterns, *, remove: boo
     s = session()
     rules = ScopeEdits(tuple(include or ()), tuple(exclude or ()), tuple(host or ()))
     if not any(rules.rules):
-        raise UsageError("no rule was given", hint="give --include, --exclude or --host with a pattern")
-    answer = ask(s.warehouse, "scope", remove=remove, rules=msgspec.to_builtins(rules))
-    if answer is None:
-        with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
-            answer = warehouse.scope.change(rules, remove=remove)
-    if s.json:
-        s.emit({"moved": answer})
-    else:
-        s.say(f"the scope is changed; {answer} queued URLs were moved in or out of it")
+        raise UsageError("no rule is given", hint="give --include, --exclude or --host with a pattern")
+    request = {"remove": remove, "rules": msgspec.to_builtins(rules)}
+    moved = s.change("scope", request, lambda warehouse: warehouse.scope.change(rules, remove=remove))
+    s.report({"moved": moved}, f"the scope is changed; {moved} queued URLs were moved in or out of it")

@@ -7,13 +7,11 @@ from pathlib import Path
 import msgspec
 from cyclopts import App
 
-from quadloom.cli.crawling.crawl import url_lines, urls_from_file
+from quadloom.cli.files import url_lines, urls_from_file
 from quadloom.cli.session import session
-from quadloom.crawling.run.control import ask
 from quadloom.model.url import resolve
-from quadloom.warehouse import Warehouse
 
-seeds = App(name="seeds", help="Add URLs to start from, or list them.")
+seeds = App(name="seeds")
 
 
 @seeds.command
@@ -27,10 +25,9 @@ def add(*sources: str) -> int:
     """
     s = session()
     urls, refused = _urls(sources)
-    answer = ask(s.warehouse, "seeds", urls=list(urls))
-    if answer is None:
-        with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
-            answer = {**msgspec.structs.asdict(warehouse.requests.add_seeds(urls))}
+    answer = s.change(
+        "seeds", {"urls": [*urls]}, lambda warehouse: msgspec.to_builtins(warehouse.requests.add_seeds(urls))
+    )
     counts = answer if isinstance(answer, dict) else {}
     counts = {**counts, "invalid": len(refused)}
     if s.json:
@@ -39,7 +36,7 @@ def add(*sources: str) -> int:
         accepted, known, outside = (counts.get(name, 0) for name in ("new", "known", "refused"))
         s.write(f"{accepted} accepted\t{known} already known\t{outside} out of scope\t{len(refused)} not a URL")
     for text in refused:
-        s.say(f"not a web address: {text[:200]!r}")
+        s.say(f"not a URL: {text[:200]!r}")
     if refused:
         s.say("hint: give absolute http:// or https:// URLs")
     return 2 if refused and not urls else 0
@@ -49,12 +46,9 @@ def add(*sources: str) -> int:
 def list_() -> None:
     """List the seeds of this warehouse."""
     s = session()
-    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+    with s.read() as warehouse:
         for url in warehouse.scope.seeds():
-            if s.json:
-                s.emit({"url": url})
-            else:
-                s.write(url)
+            s.emit({"url": url}) if s.json else s.write(url)
 
 
 def _urls(sources: tuple[str, ...]) -> tuple[list[str], list[str]]:

@@ -5,27 +5,29 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
+from typing import NamedTuple
 from uuid import uuid4
 
 import msgspec
 from cyclopts import App
 
 from quadloom.asking.sparql.prefixes import type_iris
+from quadloom.cli.files import text_of
 from quadloom.cli.session import Session, session
-from quadloom.crawling.run.control import ask
 from quadloom.crawling.subscriptions.registry import state_of
-from quadloom.crawling.subscriptions.standing_queries import failure_of
+from quadloom.crawling.subscriptions.standing_queries import StandingQueryFailure, failure_of
 from quadloom.crawling.subscriptions.webhooks import NoticeMessage
-from quadloom.crawling.subscriptions.websub import read_topics
-from quadloom.errors import NothingFound, UsageError
+from quadloom.crawling.subscriptions.websub import HubSubscription, read_topics
+from quadloom.errors import NothingFound
 from quadloom.model.subscription import Subscription
 from quadloom.model.timestamps import readable_time
+from quadloom.stores.protocols.outbox import Delivery
 from quadloom.warehouse import Warehouse
 
-subscribe = App(name="subscribe", help="Get notices when pages, sites, types of things or a query's answer change.")
+subscribe = App(name="subscribe")
 Several = list[str] | None
-_SHOWN = 8  # changes of one notice
-_POLL = 0.5  # seconds between two polls with --follow
+_MAX_CHANGES = 8  # changes of one notice
+_POLL_SECONDS = 0.5  # seconds between two polls with --follow
 
 
 @subscribe.command
@@ -57,7 +59,7 @@ def add(
     query
         a SPARQL query, or a file with one; changes of its answer are reported
     webhook
-        URL to POST notices to; without it, `quadloom changes` and the feed have them
+        URL to POST notices to; without it, read them with `quadloom changes` or from the feed
     secret_file
         file with the secret that signs POSTed notices
     """
@@ -73,10 +75,7 @@ def add(
         secret=_secret(secret_file),
         created_at=time.time(),
     )
-    answer = ask(s.warehouse, "subscribe", **msgspec.to_builtins(subscription))
-    if answer is None:
-        with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
-            warehouse.subscriptions.add(warehouse.subscriptions.checked(subscription))
+    s.change("subscribe", msgspec.to_builtins(subscription), lambda warehouse: _add(warehouse, subscription))
     if s.json:
         s.emit({"id": subscription.id})
     else:
@@ -84,39 +83,44 @@ def add(
         s.say(f"subscribed; to see its notices: `quadloom changes --subscription {subscription.id}`")
 
 
+def _add(warehouse: Warehouse, subscription: Subscription) -> None:
+    warehouse.subscriptions.add(warehouse.subscriptions.checked(subscription))
+
+
 @subscribe.command(name="list")
 def list_() -> None:
     """List all subscriptions and the delivery state of their webhooks."""
     s = session()
-    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
-        rows = [
-            (item, warehouse.stores.outbox.delivery(item.id), failure_of(warehouse.stores.catalog, item.id))
+    with s.read() as warehouse:
+        found = [
+            _Listed(item, warehouse.stores.outbox.delivery(item.id), failure_of(warehouse.stores.catalog, item.id))
             for item in warehouse.subscriptions.all()
         ]
-    if s.json:
-        for item, delivery, trouble in rows:
-            shown = msgspec.structs.replace(item, secret="set" if item.secret else "")
-            s.emit({**msgspec.structs.asdict(shown), "delivery": delivery, "trouble": trouble})
-        return
-    s.table(
-        ["id", "name", "to", "webhook", "delivered", "state"],
-        [
-            (
-                item.id,
-                item.name,
-                " ".join((*item.urls, *item.sites, *item.types)) or item.query,
-                item.webhook,
-                delivery.delivered if item.webhook else "",
-                state_of(delivery, trouble),
-            )
-            for item, delivery, trouble in rows
-        ],
-    )
+    columns = ["id", "name", "to", "webhook", "delivered", "state"]
+    s.records(found, columns, _Listed.cells, as_json=_Listed.record)
+
+
+class _Listed(NamedTuple):
+    """A subscription and the state of its webhook. `trouble`: what is wrong with its query."""
+
+    item: Subscription
+    delivery: Delivery
+    trouble: StandingQueryFailure | None
+
+    def cells(self) -> list[object]:
+        item = self.item
+        about = " ".join((*item.urls, *item.sites, *item.types)) or item.query
+        delivered = self.delivery.delivered if item.webhook else ""
+        return [item.id, item.name, about, item.webhook, delivered, state_of(self.delivery, self.trouble)]
+
+    def record(self) -> dict[str, object]:
+        shown = msgspec.structs.replace(self.item, secret="set" if self.item.secret else "")
+        return {**msgspec.structs.asdict(shown), "delivery": self.delivery, "trouble": self.trouble}
 
 
 @subscribe.command
 def remove(id: str) -> None:
-    """Remove a subscription; its notices stay until subscriptions.keep ends.
+    """Remove a subscription; its notices are kept for subscriptions.keep.
 
     Parameters
     ----------
@@ -124,9 +128,7 @@ def remove(id: str) -> None:
         id of the subscription, as in `subscribe list`
     """
     s = session()
-    if ask(s.warehouse, "unsubscribe", id=id) is None:
-        with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
-            warehouse.subscriptions.remove(id)
+    s.change("unsubscribe", {"id": id}, lambda warehouse: warehouse.subscriptions.remove(id))
     s.say(f"{id} removed")
 
 
@@ -134,42 +136,22 @@ def remove(id: str) -> None:
 def hubs() -> None:
     """List the pages whose WebSub hubs report changes, and the state of each subscription.
 
-    Secrets and callback addresses are never shown.
+    Secrets and callback addresses are never printed.
     """
     s = session()
-    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+    with s.read() as warehouse:
         topics = sorted(read_topics(warehouse.stores.catalog), key=lambda topic: topic.href)
     now = time.time()
-    if s.json:
-        for topic in topics:
-            s.emit(
-                {
-                    "page": topic.href,
-                    "topic": topic.topic,
-                    "hub": topic.hub,
-                    "state": topic.state(now),
-                    "active_until": topic.active_until,
-                    "next_at": topic.next_at,
-                    "pushes": topic.pushes,
-                    "pushed_at": topic.pushed_at,
-                    "error": topic.error,
-                }
-            )
-        return
-    s.table(
-        ["page", "hub", "state", "until", "pushes", "error"],
-        [
-            (
-                topic.href,
-                topic.hub,
-                topic.state(now),
-                readable_time(topic.active_until) if topic.active_until else "",
-                topic.pushes,
-                topic.error,
-            )
-            for topic in topics
-        ],
-    )
+
+    def cells(topic: HubSubscription) -> list[object]:
+        until = readable_time(topic.active_until) if topic.active_until else ""
+        return [topic.href, topic.hub, topic.state(now), until, topic.pushes, topic.error]
+
+    def record(topic: HubSubscription) -> dict[str, object]:
+        names = ("topic", "hub", "active_until", "next_at", "pushes", "pushed_at", "error")
+        return {"page": topic.href, "state": topic.state(now), **{name: getattr(topic, name) for name in names}}
+
+    s.records(topics, ["page", "hub", "state", "until", "pushes", "error"], cells, as_json=record)
 
 
 def changes(
@@ -185,7 +167,7 @@ def changes(
     Parameters
     ----------
     since
-        only notices after this id, the last one you have seen
+        only notices after this id
     subscription
         only notices of this subscription
     follow
@@ -197,9 +179,10 @@ def changes(
     """
     s = session()
     printed = 0
-    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+    with s.read() as warehouse:
         if subscription and all(known.id != subscription for known in warehouse.subscriptions.all()):
-            raise NothingFound(f"there is no subscription {subscription!r}", hint="`quadloom subscribe list` shows all")
+            hint = "to list them: `quadloom subscribe list`"
+            raise NothingFound(f"there is no subscription {subscription!r}", hint=hint)
         while True:
             found = warehouse.subscriptions.notices(
                 since, subscription=subscription, limit=min(limit - printed, 100) if limit else 100
@@ -210,9 +193,9 @@ def changes(
             printed += len(found)
             if (limit and printed >= limit) or (not found and not follow):
                 break
-            sys.stdout.flush()  # a reader of a pipe must get them now
+            sys.stdout.flush()  # so that the reader of a pipe gets them now
             if not found:
-                time.sleep(_POLL)
+                time.sleep(_POLL_SECONDS)
         if not printed and not warehouse.subscriptions.all():
             s.say("there are no subscriptions\nhint: to follow a site: `quadloom subscribe add --site example.org`")
         elif not printed:
@@ -232,25 +215,19 @@ def _print(s: Session, warehouse: Warehouse, notice: NoticeMessage, raw: bool) -
             s.write(f"… and {notice.more} more")
         return
     found = warehouse.ask.readable(notice.added, notice.removed)
-    for change in found[:_SHOWN]:
+    for change in found[:_MAX_CHANGES]:
         s.write(f"  {change}")
-    more = max(0, len(found) - _SHOWN) + notice.more
+    more = max(0, len(found) - _MAX_CHANGES) + notice.more
     if more:
         s.write(f"  … and {more} more; to see all: --raw")
 
 
 def _query(text: str) -> str:
-    if text and "{" not in text:
-        path = Path(text)
-        if not path.is_file():
-            raise UsageError(f"neither a query nor a file: {text!r}", hint="give SPARQL, or a path to a .rq file")
-        return path.read_text(encoding="utf-8")
-    return text
+    """A query, or that in a file."""
+    if not text or "{" in text:
+        return text
+    return text_of(Path(text), "give SPARQL, or a file with a query")
 
 
 def _secret(path: Path | None) -> str:
-    if path is None:
-        return ""
-    if not path.is_file():
-        raise UsageError(f"no file at {path}", hint="write the secret into a file that only you can read")
-    return path.read_text(encoding="utf-8").strip()
+    return text_of(path, "write the secret into a file that only you can read").strip() if path else ""

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from cyclopts import App, Parameter
-from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from quadloom.cli.crawling.crawl import check_contact, require_contact, urls_from_file
-from quadloom.cli.progress import bar, duration, rate
+from quadloom.cli.crawling.crawl import check_contact, require_contact
+from quadloom.cli.files import urls_from_file
+from quadloom.cli.options import Contact, Delay
+from quadloom.cli.progress import LiveDisplay, bar, duration, rate
 from quadloom.cli.session import Session, session
+from quadloom.cli.words import counted, length, minute
 from quadloom.crawling.cluster.steering import Steering
 from quadloom.crawling.cluster.view import cluster_view
 from quadloom.crawling.run.control import ask
@@ -49,11 +48,10 @@ from quadloom.settings import length_of
 from quadloom.settings.loading import secret
 from quadloom.stores.backends import open_cluster
 from quadloom.warehouse import Warehouse
-from quadloom.web.view.filters import counted
 
-topic = App(name="topic", help="Collect pages on a topic, using the sites' own search.")
-_HITS = 200  # taken from one web searcher
-_ROWS = 12  # rows of the live table
+topic = App(name="topic")
+_MAX_HITS = 200  # taken from one web searcher
+_MAX_ROWS = 12  # rows of the live table
 
 
 @topic.default
@@ -61,17 +59,17 @@ def collect(
     broad: str = "",
     narrow: str = "",
     *,
-    example: list[str] | None = None,
-    against: list[str] | None = None,
-    type: list[str] | None = None,
+    example: tuple[str, ...] = (),
+    against: tuple[str, ...] = (),
+    type: tuple[str, ...] = (),
     seeds: Path | None = None,
-    searcher: list[str] | None = None,
+    searcher: tuple[str, ...] = (),
     budget: int | None = None,
     per_site: int | None = None,
     strategy: StrategyName | None = None,
     home_pages_only: Annotated[bool | None, Parameter(negative="--no-home-pages-only")] = None,
-    contact: str | None = None,
-    delay: float | None = None,
+    contact: Contact = None,
+    delay: Delay = None,
     every: str = "",
 ) -> int:
     """Find sites with a broad query, ask each site's own search a narrow one, and store the relevant pages.
@@ -93,19 +91,15 @@ def collect(
     searcher
         searxng:URL, brave:, file:PATH or warehouse:
     budget
-        most requests in all
+        send at most this many requests in total
     per_site
-        most documents taken from one site
+        take at most this many documents from a site
     strategy
         adaptive, liu-agah, best-first, breadth-first or random
     home_pages_only
         take only home pages from web search results, as Liu and Agah did
-    contact
-        URL or mail address shown to the sites you visit
-    delay
-        least seconds between two requests to one host
     every
-        look for new pages on the topic again so often, such as 7d; `crawl --forever` or `worker --forever` does it
+        look for new pages again after this time, such as 7d; `crawl --forever` or `worker --forever` does it
     """
     s = session()
     pause = length_of("--every", every) if every else 0.0
@@ -114,7 +108,7 @@ def collect(
             "topic.budget": budget,
             "topic.per_site": per_site,
             "topic.home_pages_only": home_pages_only,
-            "topic.searchers": list(searcher) if searcher else None,
+            "topic.searchers": [*searcher],
             "crawl.contact": contact,
             "politeness.delay": delay,
         }
@@ -123,20 +117,21 @@ def collect(
     first, *others = s.settings.topic.words or [""]
     broad, narrow = broad or first, narrow or " ".join(others) or broad or first  # one word alone finds sites and pages
     if not broad:
-        raise UsageError("no words given", hint='quadloom topic "Travel" "paris", or words = […] below [topic]')
+        hint = 'write `quadloom topic "Travel" "paris"`, or words = […] below [topic] in quadloom.toml'
+        raise UsageError("no words are given", hint=hint)
     if not s.settings.topic.use_site_search and (strategy or s.settings.topic.strategy) in ("adaptive", "liu-agah"):
         strategy = "best-first"  # the best strategy that only follows links
     running = pause and _is_crawled(s)
-    with (Warehouse.read if running else Warehouse.open)(s.warehouse, settings=s.settings) as warehouse:
+    with s.read() if running else s.open() as warehouse:
         sites = _sites(s, warehouse, broad, seeds)
         if not running:
             require_contact(s, warehouse, [site.home for site in sites])
         types = tuple(type or s.settings.topic.types)
-        wanted = Topic(broad, narrow, _examples(s, example or ()), _examples(s, against or ()), types)
+        wanted = Topic(broad, narrow, _examples(s, example), _examples(s, against), types)
         if running:
             return _hand_over(s, wanted, sites, pause)
         s.say(f"{counted(len(sites), 'site')}, at most {counted(s.settings.topic.budget, 'request')}")
-        with _Display(s) as display:
+        with _TopicDisplay(s) as display:
             report = warehouse.topic(
                 broad,
                 narrow,
@@ -153,17 +148,17 @@ def collect(
 
 
 def _hand_over(s: Session, wanted: Topic, sites: list[SeedSite], pause: float) -> int:
-    """A crawl is running, or workers are: they watch the topic from now on, and begin at once."""
+    """Have the running crawl, or the workers, watch the topic. They begin at once."""
     watched = WatchedTopic(topic=wanted, sites=tuple(sites), every=pause, budget=s.settings.topic.budget)
     name = _ask(s, "watch-topic", msgspec.to_builtins(watched))
     if name is None:
-        raise UsageError("the crawl has just ended", hint="run the same command again: it collects the pages itself")
+        raise UsageError("the crawl has just ended", hint="run the same command again to collect the pages")
     s.say(f"the running crawl watches the topic {name}; the page /topics shows what it finds")
     return 0
 
 
 def _is_crawled(s: Session) -> bool:
-    """Whether somebody else reads pages for this warehouse, here or as a worker elsewhere."""
+    """Whether another process fetches pages for this warehouse, here or as a worker elsewhere."""
     if not s.settings.stores.is_shared:
         return ask(s.warehouse, "status") is not None
     try:
@@ -176,7 +171,7 @@ def _is_crawled(s: Session) -> bool:
 
 
 def _ask(s: Session, verb: str, arguments: dict[str, Value]) -> Value | None:
-    """What the crawl here answers, or one worker for all; None = there is none."""
+    """Ask the crawl of this warehouse, or one worker for all. Returns None if there is none."""
     if not s.settings.stores.is_shared:
         return ask(s.warehouse, verb, **arguments)
     with Steering(s.settings) as steering:
@@ -187,22 +182,23 @@ def _ask(s: Session, verb: str, arguments: dict[str, Value]) -> Value | None:
 def list_() -> None:
     """List the topics that a crawl without an end watches (`topic --every`)."""
     s = session()
-    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+    with s.read() as warehouse:
         watched = [one for _, one in WATCHED.items(warehouse.stores.catalog)]
-    if s.json:
-        for one in watched:
-            line = {"name": one.name, "broad": one.topic.broad, "narrow": one.topic.narrow, "sites": len(one.sites)}
-            s.emit({**line, "every": one.every, "rounds": one.rounds, "next_at": one.next_at})
-        return
-    s.table(
-        ("topic", "sites", "every", "rounds", "next round"),
-        [(one.name, len(one.sites), _length(one.every), one.rounds, _moment(one.next_at)) for one in watched],
-    )
+
+    def record(one: WatchedTopic) -> dict[str, object]:
+        line = {"name": one.name, "broad": one.topic.broad, "narrow": one.topic.narrow, "sites": len(one.sites)}
+        return {**line, "every": one.every, "rounds": one.rounds, "next_at": one.next_at}
+
+    def cells(one: WatchedTopic) -> list[object]:
+        at = minute(one.next_at) if one.next_at else "at once"
+        return [one.name, len(one.sites), length(one.every), one.rounds, at]
+
+    s.records(watched, ["topic", "sites", "every", "rounds", "next round"], cells, as_json=record)
 
 
 @topic.command
 def remove(name: str) -> None:
-    """Watch a topic no longer; its pages stay.
+    """Stop watching a topic; its pages stay.
 
     Parameters
     ----------
@@ -212,50 +208,33 @@ def remove(name: str) -> None:
     s = session()
     done = _ask(s, "forget-topic", {"name": name})
     if done is None:
-        with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
+        with s.open() as warehouse:
             done = forget(warehouse.stores.catalog, name)
     if not done:
-        raise NothingFound(f"no topic {name!r} is watched", hint="to list all: `quadloom topic list`")
-
-
-def _length(seconds: float) -> str:
-    return (
-        f"{seconds / 86400:g} d"
-        if seconds >= 86400
-        else f"{seconds / 3600:g} h"
-        if seconds >= 3600
-        else f"{seconds:g} s"
-    )
-
-
-def _moment(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC") if at else "at once"
+        raise NothingFound(f"there is no watched topic {name!r}", hint="to list them: `quadloom topic list`")
 
 
 @topic.command
-def survey(*files: Path, contact: str | None = None, delay: float | None = None) -> None:
+def survey(*files: Path, contact: Contact = None, delay: Delay = None) -> None:
     """Print what share of sites has a search of its own, and of what kind.
 
     Parameters
     ----------
     files
         files with one site per line, `-` for standard input; each file is a category, named after it
-    contact
-        URL or mail address shown to the sites you visit
-    delay
-        least seconds between two requests to one host
     """
     s = session()
     s.override({"crawl.contact": contact, "politeness.delay": delay})
     check_contact(s.settings.crawl.contact)
     if not files:
-        raise UsageError("no file given", hint="quadloom topic survey news.txt shops.txt, with one site per line")
+        hint = "write `quadloom topic survey news.txt shops.txt`; each file has one site per line"
+        raise UsageError("no file is given", hint=hint)
     categories: dict[str, str] = {}
     for file in files:
         for url in urls_from_file(file):
             categories.setdefault(_home(url), file.stem if len(files) > 1 else "")
     sites = [SeedSite(home) for home in categories]
-    with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
+    with s.open() as warehouse:
         require_contact(s, warehouse, [site.home for site in sites])
         lines = warehouse.survey(sites, categories)
     _print_survey(s, lines)
@@ -298,7 +277,7 @@ def _sites(s: Session, warehouse: Warehouse, broad: str, seeds: Path | None) -> 
         return [SeedSite(home, 1.0 / (60 + rank)) for rank, home in enumerate(homes, 1)]
     with DocumentFetcher(s.settings) as transport:
         searchers = [_searcher(name, warehouse, transport) for name in s.settings.topic.searchers or ["warehouse:"]]
-        rankings = [searcher.search(broad, _HITS) for searcher in searchers]
+        rankings = [searcher.search(broad, _MAX_HITS) for searcher in searchers]
     sites = sites_of(rankings, home_pages_only=s.settings.topic.home_pages_only)
     if not sites:
         raise NothingFound(
@@ -379,61 +358,38 @@ def _print_report(s: Session, report: TopicReport) -> int:
         )
         if report.waiting.pages:
             s.say(
-                f"{report.waiting.pages} more pages are known and not fetched; by their titles and snippets, about "
-                f"{report.waiting.relevant:.0f} of them are relevant"
+                f"{report.waiting.pages} more pages are known but not fetched; about {report.waiting.relevant:.0f} of "
+                "them are relevant, by their titles and snippets"
             )
         if report.refused:
-            s.say(
-                "not requested: "
-                + ", ".join(f"{count} for {reason}" for reason, count in sorted(report.refused.items()))
-            )
+            reasons = ", ".join(f"{count} for {reason}" for reason, count in sorted(report.refused.items()))
+            s.say(f"not requested: {reasons}")
     return 0 if relevant else NothingFound.exit_code
 
 
-class _Display:
-    """Sites, queries and harvest of the running crawl: a live table on a terminal, elsewhere a line every ten
-    seconds."""
-
-    def __init__(self, s: Session) -> None:
-        self._session = s
-        self._shown = self._began = time.monotonic()
-        self._live = Live(console=s.err, refresh_per_second=4, transient=True)
-        self._is_live = sys.stderr.isatty() and not s.quiet and not s.json
-
-    def __enter__(self) -> _Display:
-        if self._is_live:
-            self._live.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._is_live:
-            self._live.stop()
+class _TopicDisplay(LiveDisplay):
+    """Sites, queries and harvest of the running topical crawl."""
 
     def show(self, run: TopicalRun, strategy: TopicalStrategy) -> None:
-        now = time.monotonic()
-        if self._session.quiet or now - self._shown < (0.3 if self._is_live else 10.0):
+        if not self.due():
             return
-        self._shown = now
         line = (
             f"{run.spent} of {run.budget} requests · {len(run.found)} documents · {run.relevant} relevant · "
             f"harvest {run.relevant / max(1, len(run.found)):.0%} · {strategy.waiting().pages} known"
         )
-        if not self._is_live:
-            self._session.say(line)
-            return
-        spent = run.spent / max(now - self._began, 1e-3)
+        pace = run.spent / max(self.seconds, 1e-3)
         head = Text("topic  ", style="bold").append_text(bar(run.spent, run.budget))
-        head.append(f"  {rate(spent)}", style="default not bold")
-        if spent > 0:
-            head.append(f" · at most {duration((run.budget - run.spent) / spent)} left", style="default not bold")
+        head.append(f"  {rate(pace)}", style="default not bold")
+        if pace > 0:
+            head.append(f" · at most {duration((run.budget - run.spent) / pace)} left", style="default not bold")
         table = Table(title=head.append(f"\n{line}", style="default not bold"), title_justify="left", box=None)
         table.pad_edge = False
         for column in ("site", "way in", "queries", "requests", "relevant", "last query"):
             table.add_column(column)
         if isinstance(strategy, Adaptive):
             opened = sorted((x for x in strategy.sites.values() if x.channel), key=lambda x: -x.relevant)
-            for site in opened[:_ROWS]:
+            for site in opened[:_MAX_ROWS]:
                 kind = site.channel.kind if site.channel else ""
                 last = next(reversed(site.arms), "")
                 table.add_row(site.host, kind, str(len(site.arms)), str(site.requests), str(site.relevant), last)
-        self._live.update(table)
+        self.draw(table, line)

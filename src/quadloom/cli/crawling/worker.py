@@ -10,6 +10,7 @@ from types import FrameType
 
 from quadloom.cli.crawling.crawl import chosen_phases, follow_crawl, require_contact
 from quadloom.cli.crawling.live import finish
+from quadloom.cli.options import MaxSeconds, Phases
 from quadloom.cli.session import Session, session
 from quadloom.crawling.cluster.ray_workers import on_ray
 from quadloom.crawling.run.report import CrawlReport
@@ -22,8 +23,8 @@ def worker(
     *,
     cluster: str | None = None,
     forever: bool = False,
-    phases: list[str] | None = None,
-    max_seconds: float | None = None,
+    phases: Phases = (),
+    max_seconds: MaxSeconds = None,
 ) -> int:
     """Crawl a fair share of the sites of a shared warehouse, until stopped.
 
@@ -33,10 +34,6 @@ def worker(
         the database that all workers share, postgresql://user@host:5432/database [default: stores.frontier]
     forever
         also keep known pages fresh, within freshness.bandwidth
-    phases
-        run only these: fetch, detect, transform, index, extract; other workers run the others
-    max_seconds
-        stop after this many seconds
     """
     s = session()
     if cluster is not None and not cluster.startswith("postgresql://"):
@@ -56,21 +53,21 @@ def worker(
 
 
 def crawl_on_ray(s: Session, starts: list[str], address: str, workers: int) -> int:
-    """Queue the seeds, run workers on Ray until none has URLs left, and print what they did."""
+    """Queue the seeds, run workers on Ray until none has URLs left, and print their results."""
     if not s.settings.stores.frontier.startswith("postgresql://"):
         raise SettingsError(
-            "workers on Ray need a database that all of them can reach",
+            "workers on Ray need a database that all machines can reach",
             hint="set stores.frontier to postgresql://user@host:5432/database; see docs/howto/many-machines.md",
         )
     interrupted = threading.Event()
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
         interrupted.set()
-        s.say_at_once("asking the workers to finish what is in progress")
+        s.say_at_once("the workers finish what is in progress and stop")
 
     previous = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
+        with s.open() as warehouse:
             warehouse.requests.add_seeds(starts)
         work = partial(_work, s.settings, s.warehouse.absolute())
         reports = on_ray(address, workers, work, interrupted=interrupted.is_set)
@@ -78,10 +75,8 @@ def crawl_on_ray(s: Session, starts: list[str], address: str, workers: int) -> i
         for number, handler in previous.items():
             signal.signal(number, handler)
     pages, quads = sum(report.pages for report in reports), sum(report.quads for report in reports)
-    if s.json:
-        s.emit({"workers": len(reports), "pages": pages, "quads": quads, "reports": reports})
-    else:
-        s.say(f"{pages} pages · {quads} quads by {len(reports)} workers")
+    result = {"workers": len(reports), "pages": pages, "quads": quads, "reports": reports}
+    s.report(result, f"{pages:,} pages · {quads:,} quads by {len(reports)} workers")
     return 130 if interrupted.is_set() else 0
 
 

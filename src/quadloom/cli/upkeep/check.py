@@ -13,6 +13,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from quadloom.cli.session import Session, session
+from quadloom.cli.words import size
 from quadloom.crawling.run.control import ask
 from quadloom.crawling.workers.services.command import program_of
 from quadloom.documents.syntaxes.html.elements import native_state
@@ -36,7 +37,15 @@ class CheckResult(NamedTuple):
     what: str
     ok: bool
     detail: str
-    cure: str
+    cure: str = ""
+
+
+def attempted(what: str, work: Callable[[], str]) -> CheckResult:
+    """The result of a check that returns its detail, or raises an error with a cure."""
+    try:
+        return CheckResult(what, True, work())
+    except QuadloomError as error:
+        return CheckResult(what, False, error.message, error.hint)
 
 
 def check() -> int:
@@ -57,25 +66,24 @@ def _checks(s: Session) -> Iterator[CheckResult]:
     yield CheckResult("python", version >= (3, 11), ".".join(map(str, version[:3])), "install Python 3.11 or newer")
     for name in _ENGINES:
         try:
-            yield CheckResult(name, True, importlib.metadata.version(name), "")
+            yield CheckResult(name, True, importlib.metadata.version(name))
         except importlib.metadata.PackageNotFoundError:
             yield CheckResult(name, False, "not installed", "reinstall quadloom")
     # Optional: without it pages are read in Python, with the same results.
-    yield CheckResult("native part", True, native_state(), "")
-    try:
-        yield CheckResult("configuration", True, f"{len(s.loaded.origins)} values set", "")
-    except QuadloomError as error:
-        yield CheckResult("configuration", False, error.message, error.hint)
+    yield CheckResult("native part", True, native_state())
+    configuration = attempted("configuration", lambda: f"{len(s.loaded.origins)} values set")
+    yield configuration
+    if not configuration.ok:
         return
     yield CheckResult(
         "contact",
         bool(s.settings.crawl.contact),
         s.settings.crawl.contact or "none",
-        "set crawl.contact: sites want to know who visits",
+        "set crawl.contact, so that the owners of sites can reach you",
     )
     yield from _extensions(s)
     yield from _disk(s)
-    yield from _names()
+    yield attempted("name resolution", _resolve)
     yield from _servers(s)
     if s.settings.stores.is_shared:
         yield from _database(s)
@@ -85,12 +93,12 @@ def _checks(s: Session) -> Iterator[CheckResult]:
 
 def _database(s: Session) -> Iterator[CheckResult]:
     try:
-        detail, made = describe_server(s.settings)
+        detail, has_tables = describe_server(s.settings)
     except QuadloomError as error:
         yield CheckResult("database", False, error.message, error.hint)
         return
-    yield CheckResult("database", True, detail, "")
-    if made:
+    yield CheckResult("database", True, detail)
+    if has_tables:
         yield from _warehouse(s)
 
 
@@ -112,8 +120,8 @@ def _extensions(s: Session) -> Iterator[CheckResult]:
             yield CheckResult(
                 f"command {service.command[0]}",
                 program is not None,
-                program or "there is no such program, or it may not be run",
-                "install it, or give its whole path in [[service]]",
+                program or "there is no such program, or it is not executable",
+                "install it, or give its full path in [[service]]",
             )
     folder = s.settings.transform.stylesheets
     if folder:
@@ -126,7 +134,7 @@ def _extensions(s: Session) -> Iterator[CheckResult]:
 
 
 def _reachable(url: str, seconds: float) -> tuple[bool, str]:
-    """Whether something listens there. Nothing is sent: a service might take any request for work."""
+    """Whether something listens there. Nothing is sent, since a service could take any request for work."""
     try:
         parts = urlsplit(url)
         port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -149,7 +157,7 @@ def _disk(s: Session) -> Iterator[CheckResult]:
         yield CheckResult(
             f"disk{what}",
             free > _LOW_DISK,
-            f"{free >> 20} MiB free at {folder}",
+            f"{size(free)} free at {folder}",
             "free some space, or add another disk to stores.directories",
         )
         yield CheckResult(
@@ -160,61 +168,52 @@ def _disk(s: Session) -> Iterator[CheckResult]:
         )
 
 
-def _names() -> Iterator[CheckResult]:
+def _resolve() -> str:
     try:
         socket.getaddrinfo("localhost", 80)
-        yield CheckResult("name resolution", True, "localhost resolves", "")
     except OSError as error:
-        yield CheckResult("name resolution", False, str(error), "check /etc/resolv.conf and /etc/hosts")
+        raise SettingsError(str(error), hint="check /etc/resolv.conf and /etc/hosts") from None
+    return "localhost resolves"
 
 
 def _servers(s: Session) -> Iterator[CheckResult]:
-    """Whether remote stores do what is asked of them: something small is written, read and removed. Works before there
-    is a warehouse."""
+    """Write, read and remove something small in each remote store. Works before there is a warehouse."""
     stores = s.settings.stores
+
+    def quads() -> str:
+        probe_quads(s.settings)
+        return f"{without_password(stores.quads)} answers queries and updates"
+
+    def archive() -> str:
+        probe_archive(s.settings)
+        return f"{without_password(stores.archive)} writes, reads ranges, lists and removes"
+
     if stores.quads.startswith("sparql+"):
-        yield _tried("stores.quads", stores.quads, "answers queries and updates", lambda: probe_quads(s.settings))
+        yield attempted("stores.quads", quads)
     if stores.archive.startswith("s3:"):
-        yield _tried(
-            "stores.archive",
-            stores.archive,
-            "writes, reads ranges, lists and removes",
-            lambda: probe_archive(s.settings),
-        )
-
-
-def _tried(name: str, url: str, success: str, probe: Callable[[], None]) -> CheckResult:
-    try:
-        probe()
-    except QuadloomError as error:
-        return CheckResult(name, False, error.message, error.hint)
-    return CheckResult(name, True, f"{without_password(url)} {success}", "")
+        yield attempted("stores.archive", archive)
 
 
 def _warehouse(s: Session) -> Iterator[CheckResult]:
+    def none_yet() -> str:
+        refuse_lost_database(s.warehouse, s.settings)
+        return f"none at {s.warehouse} yet"
+
     if not exists(s.warehouse, s.settings):
-        try:
-            refuse_lost_database(s.warehouse, s.settings)
-            yield CheckResult("warehouse", True, f"none at {s.warehouse} yet", "")
-        except QuadloomError as error:
-            yield CheckResult("warehouse", False, error.message, error.hint)
+        yield attempted("warehouse", none_yet)
         return
-    running = ask(s.warehouse, "status") is not None
-    yield CheckResult("crawl", True, "running" if running else "not running", "")
+    yield CheckResult("crawl", True, "not running" if ask(s.warehouse, "status") is None else "running")
     try:
-        with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+        with s.read() as warehouse:
             quads = len(warehouse.stores.quads)
-            yield CheckResult("stores", True, f"{quads} quads, {len(warehouse.stores.text)} documents", "")
+            yield CheckResult("stores", True, f"{quads:,} quads, {len(warehouse.stores.text):,} documents")
             if quads or warehouse.stores.places.quads.is_dir():  # workers with stores of their own have them elsewhere
-                yield _queries(warehouse)
+                yield attempted("queries", lambda: _query(warehouse))
     except QuadloomError as error:
         yield CheckResult("stores", False, error.message, error.hint)
 
 
-def _queries(warehouse: Warehouse) -> CheckResult:
-    """Whether a query is answered within the limits: with little memory no query is."""
-    try:
-        warehouse.ask.sparql("ASK { ?s ?p ?o }").read()
-    except QuadloomError as error:
-        return CheckResult("queries", False, error.message, error.hint)
-    return CheckResult("queries", True, "answered within limits.query_bytes and limits.query_seconds", "")
+def _query(warehouse: Warehouse) -> str:
+    """With too little memory no query has an answer."""
+    warehouse.ask.sparql("ASK { ?s ?p ?o }").read()
+    return "answered within limits.query_bytes and limits.query_seconds"

@@ -15,9 +15,9 @@ from quadloom.settings import ServiceSettings, SiteSettings, without_password
 from quadloom.settings.loading import fields, shareable
 from quadloom.stores.backends import share_settings
 
-config = App(name="config", help="Show the settings in effect and where each comes from.")
+config = App(name="config")
 
-_FILE = """\
+_TEMPLATE = """\
 # quadloom.toml: every line is optional; `quadloom config show` prints all settings.
 # Most people change only the first three. Lines that start with # show the defaults.
 
@@ -69,14 +69,11 @@ def init(path: Path = Path("quadloom.toml"), *, contact: str = "", force: bool =
     """
     if path.exists() and not force:
         raise UsageError(f"{path} already exists", hint="give another path, or --force to overwrite it")
-    # A default in the file, even an empty contact, would override ~/.config/quadloom/config.toml.
-    # A JSON string is a valid TOML basic string.
+    # Without a contact the line is a comment: an empty one would override ~/.config/quadloom/config.toml. A JSON string
+    # is a valid TOML basic string.
     line = f"contact   = {msgspec.json.encode(contact).decode()}" if contact else '# contact = "you@example.org"'
-    path.write_text(_FILE.format(contact=line), encoding="utf-8")
-    s = session()
-    if s.json:
-        s.emit({"file": path})
-    s.say(f"wrote {path}; change contact, seeds and max_pages, then run `quadloom crawl`")
+    path.write_text(_TEMPLATE.format(contact=line), encoding="utf-8")
+    session().report({"file": path}, f"wrote {path}; change contact, seeds and max_pages, then run `quadloom crawl`")
 
 
 @config.command
@@ -124,25 +121,25 @@ def show(*, origin: bool = False) -> None:
 def share(file: Path | None = None, *, clear: bool = False) -> None:
     """Share a configuration file with all machines of the cluster: workers that start later use it.
 
-    Each machine then needs only the address of the database and its secrets. What a machine sets itself, in a file, its
-    environment or by flags, comes before what is shared.
+    Each machine then needs only the address of the database and its secrets. Settings in its own file, environment or
+    flags override the shared ones.
 
     Parameters
     ----------
     file
         the file to share [default: that of --config, or ./quadloom.toml]
     clear
-        share nothing any more
+        stop sharing settings
     """
     s = session()
     if not s.settings.stores.is_shared:
         raise UsageError(
-            "there is nobody to share settings with: this warehouse belongs to one machine",
+            "settings cannot be shared: this warehouse belongs to one machine",
             hint="set stores.frontier to the cluster's database",
         )
     if clear:
         share_settings(s.settings, None)
-        s.say("nothing is shared any more")
+        s.say("no settings are shared")
         return
     path = file or s.config or Path("quadloom.toml")
     if not path.is_file():
@@ -150,7 +147,4 @@ def share(file: Path | None = None, *, clear: bool = False) -> None:
     tree = shareable(path)
     share_settings(s.settings, {**tree})
     count = sum(len(content) if isinstance(content, dict) else 1 for content in tree.values())
-    if s.json:
-        s.emit({"shared": tree})
-    else:
-        s.say(f"{count} settings of {path} are shared; workers that start from now on use them")
+    s.report({"shared": tree}, f"{count} settings of {path} are shared; workers that start from now on use them")

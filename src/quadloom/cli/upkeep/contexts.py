@@ -6,13 +6,14 @@ from pathlib import Path
 
 from cyclopts import App
 
+from quadloom.cli.files import bytes_of
 from quadloom.cli.session import Session, session
 from quadloom.documents.syntaxes.jsonld.loader import ContextFolder
 from quadloom.errors import NothingFound, UsageError
 from quadloom.fetching.http.documents import DocumentFetcher
 from quadloom.fetching.transport import ACCEPT_CONTEXT
 
-contexts = App(name="contexts", help="Keep JSON-LD contexts in a folder instead of fetching them.")
+contexts = App(name="contexts")
 
 
 @contexts.command
@@ -30,17 +31,12 @@ def add(url: str, file: Path | None = None) -> None:
     folder = _folder(s)
     most = s.settings.limits.context_bytes
     if file is not None:
-        if not file.is_file():
-            raise UsageError(f"there is no file {file}", hint="give a JSON file with a member @context")
-        body = file.read_bytes()
+        body = bytes_of(file, "give a JSON file with a member @context")
     else:
         with DocumentFetcher(s.settings) as transport:
             body = transport.fetch_one(url, accept=ACCEPT_CONTEXT, max_bytes=most + 1).body
     path = folder.add(url, body, max_bytes=most)
-    if s.json:
-        s.emit({"url": url, "file": path})
-    else:
-        s.say(f"stored as {path}")
+    s.report({"url": url, "file": path}, f"stored as {path}")
 
 
 @contexts.command
@@ -64,15 +60,13 @@ def list_() -> None:
     addresses = _folder(s).addresses()
     if s.json:
         s.emit(addresses)
-    for address in () if s.json else addresses:
-        s.write(address)
+    else:
+        s.write("\n".join(addresses))
 
 
 def _folder(s: Session) -> ContextFolder:
     folder = s.settings.transform.contexts_folder
     if not folder:
-        raise UsageError(
-            "transform.contexts_folder is not set",
-            hint='write contexts_folder = "contexts" below [transform]',
-        )
+        hint = 'write contexts_folder = "contexts" below [transform]'
+        raise UsageError("transform.contexts_folder is not set", hint=hint)
     return ContextFolder(Path(folder))

@@ -12,30 +12,31 @@ from quadloom.asking.export.dump import parse_format
 from quadloom.asking.export.selection import Selection
 from quadloom.asking.search import moment
 from quadloom.asking.sparql.prefixes import type_iris
+from quadloom.cli.options import FailEmpty, Ray, Resume, Sites, Types, Workers
 from quadloom.cli.progress import Progress, known_pages
 from quadloom.cli.session import session
 from quadloom.cli.upkeep.bulk import runner_if_asked
+from quadloom.cli.words import counted
 from quadloom.errors import NothingFound, UsageError
-from quadloom.warehouse import Warehouse
 
 
 def export(
     target: Path | None = None,
     *,
     format: str = "",
-    site: tuple[str, ...] = (),
-    type: tuple[str, ...] = (),
+    site: Sites = (),
+    type: Types = (),
     since: str = "",
     until: str = "",
-    fail_empty: bool = False,
-    workers: int = 1,
-    ray: str | None = None,
-    resume: bool = False,
+    fail_empty: FailEmpty = False,
+    workers: Workers = 1,
+    ray: Ray = None,
+    resume: Resume = False,
 ) -> None:
     """Write the warehouse, or a part of it, to a file or to standard output.
 
-    With several processes or machines the pages are read in parallel and written in the same order: the result is the
-    same, byte for byte.
+    With several processes or machines pages are read in parallel and written in the same order, so the result is the
+    same, byte for byte. --resume is for an export into the same file with --workers or --ray.
 
     Parameters
     ----------
@@ -43,35 +44,22 @@ def export(
         file to write; its suffix gives the format (`out.nq.gz`) [default: standard output]
     format
         nq, trig, ttl, nt, jsonld, rdf, parquet, warc or void, optionally with .gz or .zst [default: nq]
-    site
-        only pages of this registered domain
-    type
-        only pages about things of this type: schema:Event, Event or a full IRI
     since
         only pages that changed on this date or later
     until
         only pages that changed on this date or before
-    fail_empty
-        exit with code 4 if nothing was selected
-    workers
-        processes that read pages; 0 = one per core
-    ray
-        address of a Ray cluster (auto, local, ray://host:10001) whose machines read pages
-    resume
-        go on after an interrupted export into the same file with --workers or --ray: do not read its pages again
     """
     s = session()
     if target is None and sys.stdout.isatty() and not format:
-        raise UsageError(
-            "the export would be printed on your terminal", hint="give a file, or pipe it: `quadloom export | head`"
-        )
+        hint = "give a file, or pipe it: `quadloom export | head`"
+        raise UsageError("the export would be printed on your terminal", hint=hint)
     selection = Selection(
         sites=site,
         types=tuple(iri for name in type for iri in type_iris(name)),
         since=moment(since),
         until=moment(until),
     )
-    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+    with s.read() as warehouse:
         whole = known_pages(warehouse) if selection == Selection() else 0
         with Progress(s, "export", total=whole) as progress:
             written = warehouse.maintenance.export(
@@ -85,16 +73,16 @@ def export(
     if s.json and target is not None:
         s.emit({"pages": written.pages, "quads": written.quads, "file": target})
     chosen, _ = parse_format(format or (target.name.partition(".")[2] if target else "") or "nq")
-    s.say(f"{written.pages} pages, {written.quads} {'records' if chosen == 'warc' else 'quads'}")
+    s.say(f"{counted(written.pages, 'page')}, {counted(written.quads, 'record' if chosen == 'warc' else 'quad')}")
     if fail_empty and not written.pages:
-        raise NothingFound("no page was selected", hint="to see which sites and types there are: `quadloom stats`")
+        raise NothingFound("no page is selected", hint="to list the sites and types in use: `quadloom stats`")
 
 
 def import_(*paths: Path, graph: str = "", links: Annotated[bool, Parameter(negative="--no-links")] = True) -> int:
     """Read WARC files and RDF dumps into the warehouse, through the same phases as a crawl. Visits no site.
 
-    A bad record or file is named, counted and skipped; the exit code is 1 then. A file that ends within its last record
-    is a warning.
+    A bad record or file is reported and skipped, and the exit code is 1. A file that ends within its last record is a
+    warning.
 
     Parameters
     ----------
@@ -107,13 +95,13 @@ def import_(*paths: Path, graph: str = "", links: Annotated[bool, Parameter(nega
     """
     s = session()
     if not paths:
-        raise UsageError("no file given", hint="for example: `quadloom import crawl.warc.gz dump.nq.gz`")
+        raise UsageError("no file is given", hint="for example: `quadloom import crawl.warc.gz dump.nq.gz`")
     for path in paths:
         if not path.is_file():
             raise UsageError(
                 f"there is no file {path}", hint="give .warc.gz, .nq, .trig, .ttl, .nt, .jsonld or .rdf files"
             )
-    with Warehouse.open(s.warehouse, settings=s.settings) as warehouse, Progress(s, "import") as progress:
+    with s.open() as warehouse, Progress(s, "import") as progress:
         report = warehouse.maintenance.import_(
             *paths,
             graph=graph,
@@ -121,14 +109,12 @@ def import_(*paths: Path, graph: str = "", links: Annotated[bool, Parameter(nega
             progress=progress.show,
             notice=lambda kind, text: s.say(f"{kind}: {text}"),
         )
-    if s.json:
-        s.emit(report)
-    else:
-        quarantined = f", {report.quarantined} quarantined" if report.quarantined else ""
-        s.say(
-            f"{report.pages} pages: {report.new} new, {report.changed} changed, {report.unchanged} unchanged"
-            + quarantined
-            + (f", {report.skipped} records or files skipped" if report.skipped else "")
-            + (f"; {report.queued} URLs are queued for the next crawl" if report.queued else "")
-        )
+    pages = counted(report.pages, "page")
+    s.report(
+        report,
+        f"{pages}: {report.new:,} new, {report.changed:,} changed, {report.unchanged:,} unchanged"
+        + (f", {report.quarantined:,} quarantined" if report.quarantined else "")
+        + (f", {report.skipped:,} records or files skipped" if report.skipped else "")
+        + (f"; {counted(report.queued, 'URL')} queued for the next crawl" if report.queued else ""),
+    )
     return 0 if report.is_complete else 1

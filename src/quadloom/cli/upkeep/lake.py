@@ -8,23 +8,24 @@ from typing import Literal
 
 from cyclopts import App
 
+from quadloom.cli.options import Ray, Workers
 from quadloom.cli.progress import Progress, known_pages
 from quadloom.cli.session import Session, session
 from quadloom.cli.upkeep.bulk import runner_of
+from quadloom.cli.words import counted, size
 from quadloom.maintenance.lake.place import place_of
 from quadloom.maintenance.lake.query import LakeAnswer, ask, views
 from quadloom.maintenance.lake.sync import sync as sync_lake
-from quadloom.warehouse import Warehouse
 
 lake = App(name="lake")
-_SHOWN = 1000
+_MAX_ROWS = 1000
 
 
 @lake.command
-def sync(place: str = "", *, parts: int = 0, workers: int = 0, ray: str | None = None) -> None:
+def sync(place: str = "", *, parts: int = 0, workers: Workers = 0, ray: Ray = None) -> None:
     """Write what has changed since the last sync: quads, pages, links and findings as Parquet files.
 
-    A crawl may run meanwhile. If sync is killed, the next one continues.
+    A crawl may run at the same time. If sync is killed, run it again: it continues.
 
     Parameters
     ----------
@@ -33,27 +34,21 @@ def sync(place: str = "", *, parts: int = 0, workers: int = 0, ray: str | None =
     parts
         number of parts of a new lake, a divisor of 256: each is written by one process; 0 = 16, or 1 if
         there are few pages
-    workers
-        processes; 0 = one per core
-    ray
-        address of a Ray cluster (auto, local, ray://host:10001) whose machines write the parts
     """
     s = session()
     runner = runner_of(s, workers, ray)
-    with (
-        Warehouse.read(s.warehouse, settings=s.settings) as warehouse,
-        Progress(s, "lake sync", total=known_pages(warehouse)) as progress,
-    ):
+    with s.read() as warehouse, Progress(s, "lake sync", total=known_pages(warehouse)) as progress:
         report = sync_lake(warehouse.stores, place, parts=parts, runner=runner, progress=progress.show)
     if s.json:
         s.emit(report)
         return
-    s.say(f"{report.written} pages written, {report.removed} removed; {report.files} files, {report.bytes} bytes")
+    pages = counted(report.written, "page")
+    s.say(f"{pages} written, {report.removed:,} removed; {report.files:,} files, {size(report.bytes)}")
     s.table(["table", "rows"], list(report.rows.items()))
 
 
 @lake.command
-def query(sql: str, *, place: str = "", format: Literal["csv", "json"] | None = None, limit: int = _SHOWN) -> None:
+def query(sql: str, *, place: str = "", format: Literal["csv", "json"] | None = None, limit: int = _MAX_ROWS) -> None:
     """Answer a question in SQL (DuckDB) over the tables quads, pages, links and findings.
 
     Parameters
@@ -65,7 +60,7 @@ def query(sql: str, *, place: str = "", format: Literal["csv", "json"] | None = 
     format
         csv or json [default: a table]
     limit
-        most rows, 0 = all
+        number of rows to print; 0 = all
     """
     s = session()
     text = sys.stdin.read() if sql == "-" else sql

@@ -7,14 +7,15 @@ from urllib.parse import urlsplit
 
 from cyclopts import App
 
+from quadloom.cli.files import bytes_of
 from quadloom.cli.session import Session, session
 from quadloom.documents.syntaxes.xml.validation import SUFFIXES, schemas_in
 from quadloom.errors import UsageError
 from quadloom.fetching.http.documents import DocumentFetcher
 
-schemas = App(name="schemas", help="Keep DTD, XSD and RelaxNG files, and validate XML against them.")
+schemas = App(name="schemas")
 _ACCEPT = "application/xml-dtd, application/xml, text/xml, text/plain;q=0.5, */*;q=0.1"
-_MOST_BYTES = 4 * 1024 * 1024
+_MAX_BYTES = 4 * 1024 * 1024
 
 
 @schemas.command
@@ -33,34 +34,28 @@ def add(url: str, file: Path | None = None) -> None:
     if not name.endswith(SUFFIXES):
         raise UsageError(f"{url} does not end in .dtd, .xsd or .rng", hint="name the file of a DTD, XSD or RelaxNG")
     if file is not None:
-        if not file.is_file():
-            raise UsageError(f"there is no file {file}", hint="give the file of a DTD, XSD or RelaxNG")
-        body = file.read_bytes()
+        body = bytes_of(file, "give the file of a DTD, XSD or RelaxNG")
     else:
         with DocumentFetcher(s.settings) as transport:
-            body = transport.fetch_one(url, accept=_ACCEPT, max_bytes=_MOST_BYTES).body
+            body = transport.fetch_one(url, accept=_ACCEPT, max_bytes=_MAX_BYTES).body
     folder = _folder(s)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / name
     path.write_bytes(body)
-    if s.json:
-        s.emit({"url": url, "file": str(path)})
-    else:
-        s.say(f"stored as {path}")
+    s.report({"url": url, "file": path}, f"stored as {path}")
 
 
 @schemas.command(name="list")
 def list_() -> None:
-    """List the stored schemas: what each is for, and what is wrong with it."""
+    """List the stored schemas with their namespaces and states."""
     s = session()
     rows = [
-        (one.path.name, " ".join(sorted(one.namespaces - {""})), one.problem or "usable")
-        for one in schemas_in(str(_folder(s)))
+        (one.path.name, sorted(one.namespaces - {""}), one.problem or "usable") for one in schemas_in(str(_folder(s)))
     ]
     if s.json:
-        s.emit([{"file": name, "namespaces": spaces.split(), "state": state} for name, spaces, state in rows])
+        s.emit([{"file": name, "namespaces": spaces, "state": state} for name, spaces, state in rows])
     else:
-        s.table(("file", "namespace", "state"), rows)
+        s.table(("file", "namespace", "state"), [(name, " ".join(spaces), state) for name, spaces, state in rows])
 
 
 def _folder(s: Session) -> Path:

@@ -24,7 +24,7 @@ from quadloom.web.server.state import SiteState
 COOKIE = "quadloom_token"
 COMMANDS = ("pause", "resume", "stop", "seeds", "recrawl", "scope", "freshness")
 _FRESHNESS = ("bandwidth", "suspect_share", "discovery_share", "policy", "alpha", "chi", "guided_share")
-_MOST_URLS = 10_000
+_MAX_URLS = 10_000
 
 
 def authorise(request: Request, site: SiteState) -> None:
@@ -95,7 +95,7 @@ def _freshness(given: dict[str, Value]) -> dict[str, Value]:
         raise HttpError(400, f"not a number: {error}", hint='example: {"suspect_share": 0.3, "chi": 2}') from None
 
 
-def _urls(given: Value, most: int = _MOST_URLS) -> Value:
+def _urls(given: Value, most: int = _MAX_URLS) -> Value:
     if not isinstance(given, list) or not given or not all(isinstance(url, str) for url in given):
         raise HttpError(400, "there are no URLs in the body", hint='send {"urls": ["https://example.org/new"]}')
     if len(given) > most:

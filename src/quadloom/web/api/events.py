@@ -24,8 +24,8 @@ from quadloom.web.server.requests import WebRequest
 MOST_LISTENERS = 16  # per client
 _POLL_SECONDS = 0.5
 _KEEP_ALIVE = 15.0
-_LONGEST = 3600.0  # then the browser reconnects with its last id; no connection lives for ever
-_NOTICES = 50  # per poll
+_MAX_SECONDS = 3600.0  # then the browser reconnects with its last id; no connection lives for ever
+_MAX_NOTICES = 50  # per poll
 
 Poll = Callable[[int], Awaitable[tuple[int, list[bytes]]]]
 """What is new after an id: the last id that was checked, and the blocks to send."""
@@ -49,7 +49,7 @@ def notices(request: WebRequest) -> StreamingResponse:
     subscription, site = request.text("subscription"), request.site
 
     def read(warehouse: Warehouse, after: int) -> list[NoticeMessage]:
-        return warehouse.subscriptions.notices(after, subscription=subscription, limit=_NOTICES)
+        return warehouse.subscriptions.notices(after, subscription=subscription, limit=_MAX_NOTICES)
 
     async def poll(after: int) -> tuple[int, list[bytes]]:
         if after < 0:
@@ -116,7 +116,7 @@ async def _blocks(after: int, poll: Poll, once: bool) -> AsyncIterator[bytes]:
     loop = asyncio.get_running_loop()
     begun = sent = loop.time()
     yield b"retry: 2000\n\n"
-    while loop.time() - begun < _LONGEST:
+    while loop.time() - begun < _MAX_SECONDS:
         after, blocks = await poll(after)
         for block in blocks:
             sent = loop.time()

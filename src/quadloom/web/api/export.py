@@ -31,8 +31,8 @@ from quadloom.web.server.requests import WebRequest
 _MEDIA = {**GRAPH_MEDIA, "parquet": "application/vnd.apache.parquet", "warc": "application/warc"}
 _PACKED = {"gz": "application/gzip", "zst": "application/zstd"}
 PRODUCES = tuple(media.partition(";")[0] for media in (*_MEDIA.values(), *_PACKED.values()))
-_BLOCK = 256 * 1024
-_BLOCKS = 8
+_BLOCK_BYTES = 256 * 1024
+_MAX_BLOCKS = 8
 
 
 def export(request: WebRequest) -> Response:
@@ -60,7 +60,7 @@ class DumpStream:
     """A file that one thread writes while another takes blocks out of it."""
 
     def __init__(self, path: Path, settings: Settings, format: str, selection: Selection) -> None:
-        self._blocks: queue.Queue[bytes | QuadloomError] = queue.Queue(_BLOCKS)
+        self._blocks: queue.Queue[bytes | QuadloomError] = queue.Queue(_MAX_BLOCKS)
         self._part = bytearray()
         self._abandoned = threading.Event()
         self._position = 0
@@ -82,7 +82,7 @@ class DumpStream:
     def write(self, data: bytes) -> int:
         self._part += data
         self._position += len(data)
-        if len(self._part) >= _BLOCK:
+        if len(self._part) >= _BLOCK_BYTES:
             self.flush()
         return len(data)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 from starlette.responses import Response
 
+from quadloom.asking.report.numbers import counts_of
 from quadloom.crawling.cluster.view import ClusterView
 from quadloom.errors import QuadloomError
 from quadloom.model.service import InstanceLoad
@@ -72,8 +73,8 @@ def _lines(request: WebRequest) -> Iterator[str]:
     yield from _family("quadloom_frontier_urls", "URLs by state", "state", stats)
     yield from _family("quadloom_hosts", "known hosts, and hosts blocked now", "state", hosts)
     for word in ("outcome", "kind", "status"):
-        values = {name.partition(":")[2]: count for name, count in counts.items() if name.startswith(f"{word}:")}
-        yield from _family(f"quadloom_pages_by_{word}", f"pages by {word} of their newest visit", word, values)
+        text = f"pages by {word} of their newest visit"
+        yield from _family(f"quadloom_pages_by_{word}", text, word, counts_of(counts, word))
     yield from _family(
         "quadloom_quads", "statements", "", {"": statements_of(warehouse.stores.catalog, warehouse.stores.quads)}
     )
@@ -92,28 +93,38 @@ def _lines(request: WebRequest) -> Iterator[str]:
     yield "# EOF"
 
 
+# Figures of each worker of a cluster: name, attribute, help, kind.
+_WORKER_FAMILIES = (
+    ("shards", "shards", "shards that it owns", "gauge"),
+    ("queued_urls", "queued", "URLs of its shards that wait", "gauge"),
+    ("pages_per_second", "rate", "pages a second now", "gauge"),
+    ("cores_busy", "cores_busy", "cores used since its start", "gauge"),
+    ("machine_load", "load", "load of its machine", "gauge"),
+    ("memory_used_bytes", "memory_used", "of its processes", "gauge"),
+    ("memory_free_bytes", "memory_free", "of its machine", "gauge"),
+    ("disk_free_bytes", "disk_free", "of its directory", "gauge"),
+    ("pages", "pages", "pages since its start", "counter"),
+    ("failures", "failed", "failed visits since its start", "counter"),
+)
+_SERVICE_FAMILIES = (
+    ("requests", "requests", "requests to each instance", "counter"),
+    ("failures", "failures", "failed requests", "counter"),
+    ("in_progress", "in_progress", "requests in progress", "gauge"),
+    ("seconds", "mean_seconds", "moving mean of an answer", "gauge"),
+)
+
+
 def _workers(cluster: ClusterView) -> Iterator[str]:
-    """Figures of each worker of a cluster, by its name. Those of the crawl above are the totals of all."""
+    """Figures of each worker, by its name. Those of the crawl are the totals of all."""
     named = {worker.name: worker for worker in cluster.workers}
     alive = {name: worker for name, worker in named.items() if worker.state != "dead"}
     up = {name: int(name in alive) for name in named}
+    silent = {name: worker.silent_seconds for name, worker in named.items()}
     yield from _family("quadloom_worker_up", "1 while a worker of the cluster is alive", "worker", up)
-    for name, text, values in (
-        ("shards", "shards that it owns", {name: worker.shards for name, worker in alive.items()}),
-        ("queued_urls", "URLs of its shards that wait", {name: worker.queued for name, worker in alive.items()}),
-        ("pages_per_second", "pages a second now", {name: worker.rate for name, worker in alive.items()}),
-        ("cores_busy", "cores used since its start", {name: worker.cores_busy for name, worker in alive.items()}),
-        ("machine_load", "load of its machine", {name: worker.load for name, worker in alive.items()}),
-        ("memory_used_bytes", "of its processes", {name: worker.memory_used for name, worker in alive.items()}),
-        ("memory_free_bytes", "of its machine", {name: worker.memory_free for name, worker in alive.items()}),
-        ("disk_free_bytes", "of its directory", {name: worker.disk_free for name, worker in alive.items()}),
-        ("silent_seconds", "since its last heartbeat", {name: worker.silent_seconds for name, worker in named.items()}),
-    ):
-        yield from _family(f"quadloom_worker_{name}", text, "worker", values)
-    pages = {name: worker.pages for name, worker in alive.items()}
-    failed = {name: worker.failed for name, worker in alive.items()}
-    yield from _family("quadloom_worker_pages", "pages since its start", "worker", pages, "counter")
-    yield from _family("quadloom_worker_failures", "failed visits since its start", "worker", failed, "counter")
+    yield from _family("quadloom_worker_silent_seconds", "since its last heartbeat", "worker", silent)
+    for name, attribute, text, kind in _WORKER_FAMILIES:
+        values = {worker: getattr(view, attribute) for worker, view in alive.items()}
+        yield from _family(f"quadloom_worker_{name}", text, "worker", values, kind)
 
 
 def _expected(found: ExpectedFreshness) -> Iterator[str]:
@@ -143,17 +154,9 @@ def _crawl(figures: _Figures) -> Iterator[str]:
 
 
 def _services(loads: Sequence[InstanceLoad]) -> Iterator[str]:
-    if not loads:
-        return
-    named = {without_password(load.url): load for load in loads}
-    requests = {url: load.requests for url, load in named.items()}
-    failures = {url: load.failures for url, load in named.items()}
-    in_progress = {url: load.in_progress for url, load in named.items()}
-    seconds = {url: load.mean_seconds for url, load in named.items()}
-    yield from _family("quadloom_service_requests", "requests to each instance", "instance", requests, "counter")
-    yield from _family("quadloom_service_failures", "failed requests", "instance", failures, "counter")
-    yield from _family("quadloom_service_in_progress", "requests in progress", "instance", in_progress)
-    yield from _family("quadloom_service_seconds", "moving mean of an answer", "instance", seconds)
+    for name, attribute, text, kind in _SERVICE_FAMILIES if loads else ():
+        values = {without_password(load.url): getattr(load, attribute) for load in loads}
+        yield from _family(f"quadloom_service_{name}", text, "instance", values, kind)
 
 
 def _family(

@@ -23,7 +23,7 @@ from quadloom.web.server.requests import WebRequest
 from quadloom.web.view.terms import is_iri
 
 _FORM, _QUERY = "application/x-www-form-urlencoded", "application/sparql-query"
-_WHOLE = 256 * 1024
+_MAX_BUFFERED = 256 * 1024
 
 # In order of preference.
 _ROWS = {
@@ -146,7 +146,7 @@ def stream_result(running: QueryResult) -> Response:
     for chunk in chunks:
         parts.append(chunk)
         size += len(chunk)
-        if size > _WHOLE:
+        if size > _MAX_BUFFERED:
             rest = _rest(running, b"".join(parts), chunks)
             return StreamingResponse(rest, media_type=running.media_type, headers=headers)
     if running.truncated:

@@ -10,7 +10,7 @@ from quadloom.fetching.transport import user_agent
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.web.server.requests import ViewResponse, WebRequest
 
-_MOST = 500
+_MAX_TOPICS = 500
 
 
 class AboutView(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +38,7 @@ def about_page(request: WebRequest) -> ViewResponse:
 
 def topics_page(request: WebRequest) -> ViewResponse:
     catalog = request.warehouse.stores.catalog
-    found = [_topic(catalog, name) for name in TOPICS.keys(catalog)[:_MOST]]
+    found = [_topic(catalog, name) for name in TOPICS.keys(catalog)[:_MAX_TOPICS]]
     return ViewResponse("topics.html", {"topics": sorted(found, key=lambda topic: -topic.finished_at)})
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import msgspec
 
 from quadloom.asking.search import moment
-from quadloom.errors import UrlError
+from quadloom.asking.urls import fingerprint_of
 from quadloom.model.outcome import PageRow
 from quadloom.model.timestamps import day
-from quadloom.model.url import Url, site_of
+from quadloom.model.url import site_of
 from quadloom.warehouse import Warehouse
 from quadloom.web.server.requests import ViewResponse, WebRequest
 
 MOST = 100
-_DAY = 86400.0
+_DAY_SECONDS = 86400.0
 
 
 class ChangedPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ class ChangedView(msgspec.Struct, frozen=True):
 
 
 def changed_page(request: WebRequest) -> ViewResponse:
-    since = moment(request.text("since") or _midnight(request.site.clock() - _DAY))
+    since = moment(request.text("since") or _midnight(request.site.clock() - _DAY_SECONDS))
     rows = changed_rows(request.warehouse, since, MOST + 1)
     pages = [_changed(request.warehouse, row, since) for row in rows[:MOST]]
     return ViewResponse("changed.html", ChangedView(since, pages, len(rows) > MOST), {"date": day(since)})
@@ -45,17 +45,10 @@ def changed_page(request: WebRequest) -> ViewResponse:
 def changed_rows(warehouse: Warehouse, since: float, limit: int) -> list[PageRow]:
     """Rows of pages that changed since, or were read for the first time; the newest first."""
     hits = warehouse.search(since=max(since, 1.0), limit=limit).hits
-    prints = [found for hit in hits if (found := _fingerprint(hit.id)) is not None]
+    prints = [found for hit in hits if (found := fingerprint_of(hit.id)) is not None]
     known = warehouse.stores.catalog.pages(prints)
     rows = [known[number] for number in prints if number in known]
     return sorted((row for row in rows if row.changed_at >= since), key=lambda row: -row.changed_at)
-
-
-def _fingerprint(url: str) -> int | None:
-    try:
-        return Url.parse(url).fingerprint
-    except UrlError:
-        return None
 
 
 def _changed(warehouse: Warehouse, row: PageRow, since: float) -> ChangedPage:
@@ -76,4 +69,4 @@ def _changed(warehouse: Warehouse, row: PageRow, since: float) -> ChangedPage:
 
 
 def _midnight(at: float) -> float:
-    return at - at % _DAY
+    return at - at % _DAY_SECONDS

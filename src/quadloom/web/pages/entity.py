@@ -28,8 +28,8 @@ from quadloom.web.view.result_views import time_of
 from quadloom.web.view.terms import entity_link, is_iri, labels, values_query, vocabulary_of
 
 __all__ = ["RDF_TYPES", "entity_page", "picture"]
-_NEIGHBOURS = 14
-_OPENED = 8  # neighbours whose neighbours are shown too
+_MAX_NEIGHBOURS = 14
+_MAX_OPENED = 8  # neighbours whose neighbours are shown too
 _FORMATS = (
     ("turtle", "Turtle"), ("jsonld", "JSON-LD"), ("nt", "N-Triples"), ("rdfxml", "RDF/XML"), ("nq", "N-Quads"),
 )  # fmt: skip
@@ -148,12 +148,12 @@ def _timeline(about: Portrait) -> Markup:
 def _neighbourhood(request: WebRequest, entity: Entity, title: str) -> str:
     """The entity and its neighbours. A click on one shows its neighbours too; on one that is open, its page."""
     quads = request.warehouse.stores.quads
-    opened = [iri for iri in request.texts("open") if is_iri(iri)][:_OPENED]
+    opened = [iri for iri in request.texts("open") if is_iri(iri)][:_MAX_OPENED]
     links = _links(entity)
     for iri in opened:
         with contextlib.suppress(NothingFound):
             links += _links(request.warehouse.ask.entity(iri, consolidate=False))
-    links = list(dict.fromkeys(links))[: _NEIGHBOURS * (2 + len(opened))]
+    links = list(dict.fromkeys(links))[: _MAX_NEIGHBOURS * (2 + len(opened))]
     iris = [iri for source, _, target in links for iri in (source, target)]
     names = {**part_names(quads, iris), **labels(quads, iris), entity.iri: title}
     first: dict[tuple[str, str, str], tuple[str, str, str]] = {}  # the same part on several pages is drawn once
@@ -177,14 +177,14 @@ def _links(entity: Entity) -> list[tuple[str, str, str]]:
     """Subject, property and object of links to and from the thing."""
     outward = [(entity.iri, predicate, iri) for predicate, iri in _objects(entity) if predicate != RDF_TYPE]
     inward = [(link.subject, link.predicate, entity.iri) for link in entity.inverse]
-    return [*outward[:_NEIGHBOURS], *inward[:_NEIGHBOURS]]
+    return [*outward[:_MAX_NEIGHBOURS], *inward[:_MAX_NEIGHBOURS]]
 
 
 def picture(request: WebRequest) -> Response:
     """The entity and its nearest neighbours."""
     entity = _entity(request)
-    outward = _objects(entity)[:_NEIGHBOURS]
-    inward = [(link.predicate, link.subject) for link in entity.inverse][:_NEIGHBOURS]
+    outward = _objects(entity)[:_MAX_NEIGHBOURS]
+    inward = [(link.predicate, link.subject) for link in entity.inverse][:_MAX_NEIGHBOURS]
     names = labels(request.warehouse.stores.quads, [iri for _, iri in (*outward, *inward)])
 
     def edge(predicate: str, iri: str, inward: bool) -> Edge:

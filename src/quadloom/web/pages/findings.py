@@ -18,9 +18,9 @@ from quadloom.model.finding import WEIGHT, Finding, FindingRecord, reported
 from quadloom.web.server.errors import HttpError
 from quadloom.web.server.requests import ViewResponse, WebRequest
 
-_GROUPS = 40
-_SHOWN = 200
-_MOST_CSV = 100_000
+_MAX_GROUPS = 40
+_MAX_LISTED = 200
+_MAX_CSV_LINES = 100_000
 _FILTERS = ("site", "code", "severity", "type")
 
 
@@ -53,19 +53,18 @@ def findings_page(request: WebRequest) -> ViewResponse:
             for name, value in (("severities", finding.severity), ("codes", finding.code), ("types", finding.type)):
                 if value:
                     counts[name][value] = counts[name].get(value, 0) + 1
-            if len(listed) < _SHOWN:
+            if len(listed) < _MAX_LISTED:
                 listed.append(reported(finding, page.row.href))
-    with_data = sum(site.with_data for site in report.sites)
     view = FindingsView(
         total=total,
         pages=sum(bool(page.findings) for page in pages),
-        score=sum(site.score * site.with_data for site in report.sites) / with_data if with_data else 100.0,
+        score=100.0 if report.score is None else report.score,
         filters=filters,
         severities={name: counts["severities"][name] for name in WEIGHT if name in counts["severities"]},
         codes=_ordered(counts["codes"]),
         sites=_ordered({site.site: site.errors + site.warnings + site.remarks for site in report.sites}),
         types=_ordered(counts["types"]),
-        groups=report.groups[:_GROUPS],
+        groups=report.groups[:_MAX_GROUPS],
         findings=listed,
     )
     extra: dict[str, object] = {"meaning": codes().get(filters.get("code", ""))}
@@ -82,7 +81,7 @@ def findings_csv(request: WebRequest) -> Response:
     lines = 0
     for page in _matching(request, _filters(request)):
         for finding in page.findings:
-            if lines < _MOST_CSV:
+            if lines < _MAX_CSV_LINES:
                 record = reported(finding, page.row.href)
                 writer.writerow([without_formulas(str(getattr(record, name))) for name in names])
             lines += 1

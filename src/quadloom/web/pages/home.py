@@ -11,9 +11,9 @@ from quadloom.web.pages.search import ALL_PAGES_SINCE
 from quadloom.web.pages.things.types import TypeCount, types_in_use
 from quadloom.web.server.requests import ViewResponse, WebRequest
 
-_NEWEST = 100  # pages among which the newest of each site is looked for
-_RECENT = 8
-_TYPES = 10
+_MAX_NEWEST = 100  # pages among which the newest of each site is looked for
+_MAX_RECENT = 8
+_MAX_TYPES = 10
 
 
 class ExampleQuery(msgspec.Struct, frozen=True):
@@ -38,7 +38,7 @@ class HomeView(msgspec.Struct, frozen=True, kw_only=True):
 
 def home(request: WebRequest) -> ViewResponse:
     warehouse = request.warehouse
-    newest = warehouse.search(since=ALL_PAGES_SINCE, limit=_NEWEST)
+    newest = warehouse.search(since=ALL_PAGES_SINCE, limit=_MAX_NEWEST)
     used = types_in_use(request)
     types = used.types or used.parts
     now, report = request.site.clock(), request.site.crawl.report()
@@ -49,8 +49,8 @@ def home(request: WebRequest) -> ViewResponse:
         hosts=warehouse.stores.frontier.stats(request.site.clock()).hosts,
         running=report is not None,
         changed=warehouse.search(since=now - now % 86400.0 - 86400.0, limit=1).total,
-        types=types[:_TYPES],
-        recent=one_of_each_site(newest.hits)[:_RECENT],
+        types=types[:_MAX_TYPES],
+        recent=one_of_each_site(newest.hits)[:_MAX_RECENT],
         examples=examples([use.short for use in types]),
     )
     return ViewResponse("home.html", view)

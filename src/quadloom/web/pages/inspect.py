@@ -17,10 +17,10 @@ from quadloom.web.server.security import is_loopback
 from quadloom.web.view.filters import counted
 from quadloom.web.view.terms import StatementView, statements
 
-_PASTED = "https://example.org/pasted"
-_STATEMENTS = 300
-_LINKS = 300
-_SOURCE_LINES = 5000
+_PASTED_URL = "https://example.org/pasted"
+_MAX_STATEMENTS = 300
+_MAX_LINKS = 300
+_MAX_LINES = 5000
 
 
 class InspectView(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +41,7 @@ def inspect_page(request: WebRequest) -> ViewResponse:
         content_type = request.text("content_type")
     form: dict[str, object] = {"url": url, "markup": markup}
     if markup:
-        base = Url.parse(url).href if url else _PASTED
+        base = Url.parse(url).href if url else _PASTED_URL
         found = inspect(
             markup.encode("utf-8", "replace"), settings=request.site.settings, url=base, content_type=content_type
         )
@@ -52,9 +52,9 @@ def inspect_page(request: WebRequest) -> ViewResponse:
         raise HttpError(400, "nothing to inspect", hint='send {"url": "https://example.org/"}, or the markup itself')
     else:
         return ViewResponse("inspect.html", InspectView(verdict="", inspection=None, statements=[]), form)
-    stated = list(statements(found.nquads.decode().split("\n")[:_STATEMENTS]))
-    shown = msgspec.structs.replace(found, links=found.links[:_LINKS])
-    form["source_lines"] = found.source.splitlines()[:_SOURCE_LINES]
+    stated = list(statements(found.nquads.decode().split("\n")[:_MAX_STATEMENTS]))
+    shown = msgspec.structs.replace(found, links=found.links[:_MAX_LINKS])
+    form["source_lines"] = found.source.splitlines()[:_MAX_LINES]
     form["marked"] = {finding.line for finding in found.findings}
     return ViewResponse("inspect.html", InspectView(verdict=_verdict(found), inspection=shown, statements=stated), form)
 

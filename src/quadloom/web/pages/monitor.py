@@ -11,7 +11,7 @@ from collections import Counter
 import msgspec
 from markupsafe import Markup
 
-from quadloom.asking.report.numbers import LABELS, WarehouseNumbers, numbers_of
+from quadloom.asking.report.numbers import LABELS, WarehouseNumbers, counts_of, numbers_of
 from quadloom.crawling.cluster.view import ClusterView
 from quadloom.crawling.run.balance import Balance, balance_of
 from quadloom.crawling.run.monitor import SAMPLE, FreshnessReport, WorkerLoad, freshness, heartbeat
@@ -28,12 +28,12 @@ from quadloom.web.server.requests import ViewResponse, WebRequest
 from quadloom.web.view.charts import Mark, line
 from quadloom.web.view.filters import counted, moment, number, percent, span
 
-_BUSIEST = 10
+_MAX_HOSTS = 10
 _JUST_NOW = 30.0  # seconds
 _DRAWN = ("fetch", "transform", "index")
-_MOST_POINTS = 200  # of a line
-_RUNS_DRAWN = 6
-_FEWEST_POINTS = 4  # with fewer there is no curve to see
+_MAX_POINTS = 200  # of a line
+_MAX_RUNS = 6
+_MIN_POINTS = 4  # with fewer there is no curve to see
 _STATES = (
     "queued",
     "waiting",
@@ -114,7 +114,7 @@ def monitor_page(request: WebRequest) -> ViewResponse:
         findings=dict(Counter(finding.code for page in sample for finding in page.findings).most_common(15)),
         busiest=[
             _busy(row, now)
-            for row in sorted(warehouse.stores.frontier.hosts.rows(limit=10_000), key=_activity)[:_BUSIEST]
+            for row in sorted(warehouse.stores.frontier.hosts.rows(limit=10_000), key=_activity)[:_MAX_HOSTS]
         ],
         hosts=_hosts(request.site.crawl.events(0, 200), now) if report else [],
         limit=report.limit if report else 0,
@@ -162,7 +162,7 @@ def tiles(view: MonitorView) -> list[Tile]:
 def _chart(points: list[ChartPoint]) -> Markup:
     if len(points) < 2:
         return Markup()
-    step = max(1, len(points) // _MOST_POINTS)
+    step = max(1, len(points) // _MAX_POINTS)
     series = [(name, [Mark("", point.at, point.rates.get(name, 0.0)) for point in points[::step]]) for name in _DRAWN]
     return line(series, "Pages per second through the phases", dates=True)
 
@@ -175,7 +175,7 @@ def _last_balance(catalog: Catalog) -> Balance:
 
 def _phases_of_run(runs: list[CrawlRun]) -> Markup:
     """The curves of the phases over the newest run that has some: MultiCrawler's figures 2 to 6."""
-    run = next((run for run in runs if len(run.points) >= _FEWEST_POINTS and run.points[-1].phases), None)
+    run = next((run for run in runs if len(run.points) >= _MIN_POINTS and run.points[-1].phases), None)
     if run is None:
         return Markup()
     series = [
@@ -195,14 +195,14 @@ def _past(runs: list[CrawlRun]) -> Markup:
 
 
 def _drawn_runs(runs: list[CrawlRun]) -> list[CrawlRun]:
-    return [run for run in runs[:_RUNS_DRAWN] if len(run.points) >= _FEWEST_POINTS]
+    return [run for run in runs[:_MAX_RUNS] if len(run.points) >= _MIN_POINTS]
 
 
 def _hosts(events: list[Event], now: float) -> list[tuple[str, int]]:
     counts = Counter(
         host_of(event.subject) for event in events if event.kind == "settled" and event.at > now - _JUST_NOW
     )
-    return counts.most_common(_BUSIEST)
+    return counts.most_common(_MAX_HOSTS)
 
 
 def _sentence(report: CrawlReport | None, stats: FrontierStats, numbers: WarehouseNumbers) -> str:
@@ -219,8 +219,7 @@ def _sentence(report: CrawlReport | None, stats: FrontierStats, numbers: Warehou
 
 def _counted(counts: dict[str, int], word: str) -> dict[str, int]:
     """The most frequent first."""
-    found = {name.partition(":")[2]: number for name, number in counts.items() if name.startswith(f"{word}:")}
-    return dict(sorted(found.items(), key=lambda item: -item[1]))
+    return dict(sorted(counts_of(counts, word).items(), key=lambda item: -item[1]))
 
 
 def _activity(row: HostRow) -> tuple[int, int]:

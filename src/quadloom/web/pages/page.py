@@ -15,9 +15,10 @@ from quadloom.asking.changes.versions import VersionDifference
 from quadloom.asking.entity import Value
 from quadloom.asking.report.portrait import part_names
 from quadloom.asking.search import moment
-from quadloom.asking.things.paths import BLANK, PLUMBING, RDF_TYPE, canonical, comparable
+from quadloom.asking.things.paths import BLANK, PART_TYPES, RDF_TYPE, canonical, comparable
+from quadloom.asking.urls import page_of
 from quadloom.crawling.run.explain import Why
-from quadloom.errors import ArchiveDamaged, StoreError, UrlError
+from quadloom.errors import ArchiveDamaged, StoreError
 from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.model.page import Page
 from quadloom.model.url import Url
@@ -28,10 +29,10 @@ from quadloom.web.server.requests import ViewResponse, WebRequest
 from quadloom.web.server.security import SANDBOX
 from quadloom.web.view.terms import StatementView, is_web, labels, statements
 
-_STATEMENTS = 500
-_LINKS = 200
-_LISTED = 50  # of the links on the page; the JSON twin has all
-_BODY = 2 * 1024 * 1024
+_MAX_STATEMENTS = 500
+_MAX_LINKS = 200
+_MAX_LISTED = 50  # of the links on the page; the JSON twin has all
+_MAX_BODY = 2 * 1024 * 1024
 
 
 class VisitView(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +73,7 @@ def page_view(request: WebRequest) -> ViewResponse:
     warehouse, row = request.warehouse, _row(request)
     graph = row.graph
     lines = warehouse.stores.quads.graph(graph).decode().split("\n")[:-1]
-    stated = list(statements(lines[:_STATEMENTS]))
+    stated = list(statements(lines[:_MAX_STATEMENTS]))
     visits = _visits(warehouse.stores.catalog.visits.of(row.fingerprint))
     comparison = _comparison(request, row, visits)
     view = PageView(
@@ -93,7 +94,7 @@ def page_view(request: WebRequest) -> ViewResponse:
         difference_to=comparison.end,
     )
     shown = [term.text for statement in stated for term in (statement.subject, statement.object) if term.kind == "iri"]
-    read = {link.url for link in view.links_out[:_LISTED] if _is_read(warehouse, link.url)}
+    read = {link.url for link in view.links_out[:_MAX_LISTED] if page_of(warehouse.stores.catalog, link.url)}
     names = {**part_names(warehouse.stores.quads, shown), **labels(warehouse.stores.quads, shown)}
     extra: dict[str, object] = {
         "names": names,
@@ -111,8 +112,8 @@ def _things(stated: list[StatementView], graph: str, names: dict[str, str]) -> l
 
     def place(name: str) -> tuple[int, int]:
         types = {canonical(found.object.text) for found in groups[name] if found.predicate == RDF_TYPE}
-        if name.startswith(BLANK) or not types or types <= PLUMBING:
-            return 2 if types and not types <= PLUMBING else 3, -len(groups[name])
+        if name.startswith(BLANK) or not types or types <= PART_TYPES:
+            return 2 if types and not types <= PART_TYPES else 3, -len(groups[name])
         return int(not name.startswith(graph)), -len(groups[name])
 
     return [(groups[name][0].subject, _once(groups[name], names)) for name in sorted(groups, key=place)]
@@ -140,9 +141,9 @@ def archived_body(request: WebRequest) -> Response:
         ref = wanted[0].archive if wanted else None
     page = _archived(request.warehouse, ref)
     try:
-        text = page.body[:_BODY].decode(row.charset or "utf-8", "replace")
+        text = page.body[:_MAX_BODY].decode(row.charset or "utf-8", "replace")
     except LookupError:
-        text = page.body[:_BODY].decode("utf-8", "replace")
+        text = page.body[:_MAX_BODY].decode("utf-8", "replace")
     return Response(
         text.encode("utf-8", "replace"),
         media_type="text/plain; charset=utf-8",
@@ -174,13 +175,6 @@ def _archived(warehouse: Warehouse, ref: ArchiveRef | None) -> Page:
     if not isinstance(page, Page):
         raise HttpError(404, "this visit failed, so it has no body", hint="choose another visit")
     return page
-
-
-def _is_read(warehouse: Warehouse, url: str) -> bool:
-    try:
-        return warehouse.stores.catalog.page(Url.parse(url).fingerprint) is not None
-    except UrlError:
-        return False  # the page's author wrote something that is not an address
 
 
 def _found_on(warehouse: Warehouse, row: PageRow) -> str:
@@ -232,15 +226,15 @@ def _links_out(stated: list[StatementView], graph: str) -> list[LinkedPage]:
         and is_web(statement.object.text)
         and not statement.predicate.endswith("#type")
     }
-    return list(found.values())[:_LINKS]
+    return list(found.values())[:_MAX_LINKS]
 
 
 def _links_in(warehouse: Warehouse, graph: str) -> list[LinkedPage]:
     """Pages that name this one in their statements."""
-    lines = warehouse.stores.quads.match(None, None, f"<{graph}>", None, limit=2 * _LINKS)
+    lines = warehouse.stores.quads.match(None, None, f"<{graph}>", None, limit=2 * _MAX_LINKS)
     found = {
         (statement.graph, statement.predicate): LinkedPage(statement.graph, statement.predicate)
         for statement in statements(lines)
         if statement.graph != graph and is_web(statement.graph)
     }
-    return list(found.values())[:_LINKS]
+    return list(found.values())[:_MAX_LINKS]

@@ -15,7 +15,7 @@ from quadloom.web.server.requests import ViewResponse, WebRequest
 
 LOOKED_AT = 10_000
 _SLICE = 1000
-_LISTED = 100
+_MAX_LISTED = 100
 _FILTERS = ("outcome", "status", "kind", "finding", "site")
 _FIRST = -(1 << 63)
 
@@ -46,15 +46,15 @@ def pages_page(request: WebRequest) -> ViewResponse:
     catalog = request.warehouse.stores.catalog
     found: list[PageLine] = []
     looked_at = 0
-    while len(found) < _LISTED and looked_at < LOOKED_AT:
+    while len(found) < _MAX_LISTED and looked_at < LOOKED_AT:
         rows = catalog.scan(after=after, limit=_SLICE)
         for row in rows:
             after, looked_at = row.fingerprint, looked_at + 1
             if _fits(row, filters):
                 found.append(_line(row, filters.get("finding", "")))
-                if len(found) == _LISTED:
+                if len(found) == _MAX_LISTED:
                     break
-        if len(rows) < _SLICE and len(found) < _LISTED:
+        if len(rows) < _SLICE and len(found) < _MAX_LISTED:
             after = 0
             break
     view = PagesView(filters=filters, pages=found, looked_at=looked_at, after=after)

@@ -8,27 +8,28 @@ import binascii
 
 import msgspec
 
-from quadloom.asking.search import as_sparql, search, search_request, why_nothing
+from quadloom.asking.search import search, search_request, why_nothing
 from quadloom.asking.sparql.prefixes import expand
+from quadloom.asking.sparql.text_patterns import as_sparql
 from quadloom.asking.suggest import Suggestion, suggest
 from quadloom.asking.things.found import Thing, find_things
-from quadloom.asking.things.paths import PLUMBING, canonical, type_name
+from quadloom.asking.things.paths import PART_TYPES, canonical, type_name
 from quadloom.stores.protocols.text import Correction, Hit, SearchRequest
 from quadloom.web.server.errors import HttpError
 from quadloom.web.server.requests import ViewResponse, WebRequest
 from quadloom.web.view.cards import Card
 from quadloom.web.view.terms import quoted
 
-_DEFAULT, _MOST = 10, 100
-_LONGEST_MARK = 12  # characters
-_CARDS = 3  # pages whose things are suggested
+_DEFAULT_LIMIT, _MAX_LIMIT = 10, 100
+_MAX_MARK = 12  # characters
+_MAX_CARDS = 3  # pages whose things are suggested
 ALL_PAGES_SINCE = 1.0  # a filter by Unix time that all pages pass, so that the index lists them by date
 # Parameter of the address → name of the facet in the index, heading.
 FACETS = (
     ("type", "types", "Type"), ("vocab", "vocabularies", "Vocabulary"), ("site", "sites", "Site"),
     ("lang", "languages", "Language"), ("kind", "kinds", "Kind"),
 )  # fmt: skip
-_PLUMBING_VOCABULARIES = ("rdf", "rdfs", "owl", "xsd", "xhv", "iana", "http://www.w3.org/ns/rdfa#")
+_COMMON_VOCABULARIES = ("rdf", "rdfs", "owl", "xsd", "xhv", "iana", "http://www.w3.org/ns/rdfa#")
 _VOCABULARIES = {
     "schema": "Schema.org", "dc": "Dublin Core 1.1", "dcterms": "Dublin Core", "foaf": "FOAF", "og": "Open Graph",
     "rss": "RSS", "vcard": "vCard", "skos": "SKOS", "dcat": "DCAT", "gr": "GoodRelations", "prov": "PROV",
@@ -111,7 +112,7 @@ def suggest_page(request: WebRequest) -> ViewResponse:
     stores = request.warehouse.stores
     typed = request.text("q")
     offered = suggest(stores.text, typed)
-    cards = request.site.cards.of(stores.quads, offered.hits[:_CARDS])
+    cards = request.site.cards.of(stores.quads, offered.hits[:_MAX_CARDS])
     known = {item.text.lower() for item in offered.found}
     things = [
         Suggestion("thing", card.label, card.iri)
@@ -153,7 +154,7 @@ def _search_request(request: WebRequest) -> SearchRequest:
         kind=request.texts("kind"),
         since=request.text("since"),
         until=request.text("until"),
-        limit=request.number("limit", _DEFAULT, low=1, high=_MOST),
+        limit=request.number("limit", _DEFAULT_LIMIT, low=1, high=_MAX_LIMIT),
         offset=_decode_offset(request.text("next")),
         facets=True,
         exact=request.text("exact") == "1",
@@ -170,7 +171,7 @@ def _groups(request: WebRequest, facets: dict[str, list[tuple[str, int]]]) -> li
     for name, facet, heading in FACETS:
         chosen, without = request.texts(name), request.link(**{name: None, "next": None})
         adding = f"{without}{'&' if '?' in without else '?'}{name}="
-        found = [pair for pair in facets.get(facet, []) if pair[0] in chosen or not _is_plumbing(name, pair[0])]
+        found = [pair for pair in facets.get(facet, []) if pair[0] in chosen or not _is_hidden(name, pair[0])]
         values = [
             Facet(value, count, adding + quoted(value), False, _label(name, value))
             if value not in chosen
@@ -182,11 +183,11 @@ def _groups(request: WebRequest, facets: dict[str, list[tuple[str, int]]]) -> li
     return groups
 
 
-def _is_plumbing(name: str, value: str) -> bool:
+def _is_hidden(name: str, value: str) -> bool:
     """Parts of other things, and vocabularies that every page uses: nobody narrows a search by them."""
     if name == "type":
-        return canonical(expand(value)) in PLUMBING
-    return name == "vocab" and value.rstrip(":") in _PLUMBING_VOCABULARIES
+        return canonical(expand(value)) in PART_TYPES
+    return name == "vocab" and value.rstrip(":") in _COMMON_VOCABULARIES
 
 
 def _label(name: str, value: str) -> str:
@@ -211,6 +212,6 @@ def _decode_offset(mark: str) -> int:
         text = base64.urlsafe_b64decode(mark + "=" * (-len(mark) % 4)).decode("ascii")
     except (binascii.Error, ValueError):
         text = ""
-    if not (text.startswith("o") and text[1:].isdigit() and len(text) <= _LONGEST_MARK):
+    if not (text.startswith("o") and text[1:].isdigit() and len(text) <= _MAX_MARK):
         raise HttpError(400, "the parameter next is not valid", hint="copy it from the last response, or leave it out")
-    return min(int(text[1:]), 10_000 - _MOST)
+    return min(int(text[1:]), 10_000 - _MAX_LIMIT)

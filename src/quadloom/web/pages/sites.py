@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from urllib.parse import quote
 
 import msgspec
-from markupsafe import Markup
+from msgspec.structs import asdict
 from starlette.responses import Response
 
 from quadloom.asking.audit.across_pages import audited_pages
@@ -19,16 +19,16 @@ from quadloom.stores.protocols.frontier import HostRow
 from quadloom.web.pages.entity import PICTURE_POLICY
 from quadloom.web.server.errors import HttpError
 from quadloom.web.server.requests import ViewResponse, WebRequest
-from quadloom.web.view.charts import Mark, line
+from quadloom.web.view.charts import trend
 from quadloom.web.view.pictures import Branch, Edge, Node, star, tree
 from quadloom.web.view.terms import page_link
 
-_HOSTS = 100_000
-_PAGES = 2000
-_LISTED = 100
-_DRAWN = 60
-_NEIGHBOURS = 12
-_TRAPS = 20
+_MAX_HOSTS = 100_000
+_MAX_PAGES = 2000
+_MAX_LISTED = 100
+_MAX_DRAWN = 60
+_MAX_NEIGHBOURS = 12
+_MAX_TRAPS = 20
 _SORTS = {
     "pages": lambda row: -row.pages,
     "host": lambda row: row.host,
@@ -80,7 +80,7 @@ def sites_page(request: WebRequest) -> ViewResponse:
     limit = request.number("limit", 100, low=1, high=1000)
     traps = read_traps(request.warehouse.stores.catalog)
     counts = _trapped(traps)
-    rows = request.warehouse.stores.frontier.hosts.rows(limit=_HOSTS)
+    rows = request.warehouse.stores.frontier.hosts.rows(limit=_MAX_HOSTS)
     part = request.text("q").strip().lower()
     wanted = [row for row in rows if part in row.host] if part else rows
     shown = sorted(wanted, key=(lambda row: -counts[row.host]) if sort == "traps" else _SORTS[sort])[:limit]
@@ -89,7 +89,7 @@ def sites_page(request: WebRequest) -> ViewResponse:
         "total": len(rows),
         "matching": len(wanted),
         "sort": sort,
-        "traps": traps[:_TRAPS],
+        "traps": traps[:_MAX_TRAPS],
         "traps_total": len(traps),
     }
     return ViewResponse("sites.html", data, {"q": part, "now": request.site.clock()})
@@ -108,7 +108,7 @@ def site_page(request: WebRequest) -> ViewResponse:
     site = SiteView(
         name=name,
         hosts=[_host(row, counts) for row in hosts],
-        pages=sorted(pages, key=lambda page: (page.depth, page.href))[:_LISTED],
+        pages=sorted(pages, key=lambda page: (page.depth, page.href))[:_MAX_LISTED],
         kinds=dict(Counter(page.kind or "unknown" for page in pages).most_common()),
         outcomes=dict(Counter(str(page.outcome) for page in pages).most_common()),
         findings=dict(found.most_common(20)),
@@ -121,7 +121,7 @@ def site_page(request: WebRequest) -> ViewResponse:
     )
     tab = request.text("tab", "overview")
     extra: dict[str, object] = {"now": request.site.clock(), "page_count": len(pages), "formula": FORMULA}
-    extra["chart"] = _trend(report.trend, name)
+    extra["chart"] = trend(report.trend, f"Open errors and warnings of {name}")
     extra["left_out"] = across.left_out
     return ViewResponse("site.html", site, {**extra, "tab": tab if tab in TABS else "overview"})
 
@@ -133,19 +133,10 @@ def _counted(pages: Iterable[PageFindings], found: Counter[str]) -> Iterator[Pag
         yield page
 
 
-def _trend(points: Sequence[TrendPoint], name: str) -> Markup:
-    """Open errors and warnings; empty if there is nothing to compare."""
-    if len(points) < 2:
-        return Markup()
-    errors = [Mark("errors", point.at, point.errors) for point in points]
-    warnings = [Mark("warnings", point.at, point.warnings) for point in points]
-    return line([("errors", errors), ("warnings", warnings)], f"Open errors and warnings of {name}", dates=True)
-
-
 def picture(request: WebRequest) -> Response:
     """How the site's pages were found from each other, nearest to the seeds first."""
     name, hosts = _hosts(request)
-    pages = sorted(_pages(request, hosts), key=lambda page: (page.depth, page.href))[:_DRAWN]
+    pages = sorted(_pages(request, hosts), key=lambda page: (page.depth, page.href))[:_MAX_DRAWN]
     places = {page.fingerprint: place for place, page in enumerate(pages)}
     first = min((page.depth for page in pages), default=0)
     branches = [Branch(_node(page), page.depth - first, places.get(page.via, -1)) for page in pages]
@@ -167,8 +158,8 @@ def neighbours(request: WebRequest) -> Response:
         return Edge(f"{number} link{'s' if number > 1 else ''}", Node(site, f"/site/{quote(site)}", site), inward)
 
     edges = [
-        *(edge(found.site, found.links, True) for found in links.inward[:_NEIGHBOURS]),
-        *(edge(found.site, found.links, False) for found in links.outward[:_NEIGHBOURS]),
+        *(edge(found.site, found.links, True) for found in links.inward[:_MAX_NEIGHBOURS]),
+        *(edge(found.site, found.links, False) for found in links.outward[:_MAX_NEIGHBOURS]),
     ]
     drawn = star(Node(name, f"/site/{quote(name)}", name), edges, title=f"Sites linked with {name}")
     return Response(drawn, media_type="image/svg+xml", headers={"Content-Security-Policy": PICTURE_POLICY})
@@ -190,30 +181,19 @@ def _trapped(traps: list[TrapCount]) -> Counter[str]:
 
 def _hosts(request: WebRequest) -> tuple[str, list[HostRow]]:
     name = request.path("name")
-    hosts = [row for row in request.warehouse.stores.frontier.hosts.rows(limit=_HOSTS) if name in (row.site, row.host)]
+    hosts = [
+        row for row in request.warehouse.stores.frontier.hosts.rows(limit=_MAX_HOSTS) if name in (row.site, row.host)
+    ]
     if not hosts:
         raise HttpError(404, f"the site {name[:100]} is not known", hint="/sites lists all known hosts")
     return hosts[0].site, hosts
 
 
 def _pages(request: WebRequest, hosts: list[HostRow]) -> list[PageRow]:
-    each = max(20, _PAGES // len(hosts))
+    each = max(20, _MAX_PAGES // len(hosts))
     return [page for row in hosts[:50] for page in request.warehouse.stores.catalog.scan(limit=each, host=row.host)]
 
 
 def _host(row: HostRow, trapped: Counter[str]) -> HostView:
-    return HostView(
-        host=row.host,
-        site=row.site,
-        pages=row.pages,
-        queued=row.queued,
-        delay=row.delay,
-        crawl_delay=row.crawl_delay,
-        failures=row.failures,
-        next_at=row.next_at,
-        blocked_until=row.blocked_until,
-        block_reason=row.block_reason,
-        address=row.address,
-        robots_known=bool(row.robots),
-        trapped=trapped[row.host],
-    )
+    known = {name: value for name, value in asdict(row).items() if name in HostView.__struct_fields__}
+    return HostView(**known, robots_known=bool(row.robots), trapped=trapped[row.host])

@@ -19,13 +19,15 @@ from quadloom.web.server.rendering import json_response
 from quadloom.web.server.requests import ViewResponse, WebRequest
 from quadloom.web.view.terms import value_of_binding
 
-_ROWS = 1000
-_FIRST = (
+_MAX_ROWS = 1000
+_FIRST_QUERY = (
     "SELECT ?type (COUNT(*) AS ?things)\nWHERE { ?thing a ?type }\nGROUP BY ?type\nORDER BY DESC(?things)\nLIMIT 20"
 )
-_WORDS = 60
+_MAX_WORDS = 60
 # For the editor, which shortens an IRI by the first prefix that fits: longest first, one prefix per vocabulary.
-_SHOWN = {prefix: iri for prefix, iri in sorted(PREFIXES.items(), key=lambda it: -len(it[1])) if prefix != "dct"}
+_EDITOR_PREFIXES = {
+    prefix: iri for prefix, iri in sorted(PREFIXES.items(), key=lambda it: -len(it[1])) if prefix != "dct"
+}
 
 
 class ResultTable(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +52,7 @@ def sparql_page(request: WebRequest) -> ViewResponse | Response:
         wanted = parse_request(request)
         if wanted is not None:
             query = wanted.query
-            table = _table(request, wanted)
+            table = result_table(request, wanted)
     except (QueryError, StoreError, HttpError) as error:
         failure, _ = describe_error(error)
     return _editor(request, query, table, failure)
@@ -58,18 +60,19 @@ def sparql_page(request: WebRequest) -> ViewResponse | Response:
 
 def _editor(request: WebRequest, query: str, table: ResultTable | None, failure: ErrorBody | None) -> ViewResponse:
     data: dict[str, object] = {
-        "query": query or _FIRST,
+        "query": query or _FIRST_QUERY,
         "table": table,
         "failure": failure,
         "examples": _examples(request),
-        "prefixes": _SHOWN,
+        "prefixes": _EDITOR_PREFIXES,
         "endpoint": str(request.http.url.replace(query="", fragment="")),
     }
     return ViewResponse("sparql.html", data, status=failure.status if failure else 200)
 
 
-def _table(request: WebRequest, wanted: SparqlRequest) -> ResultTable:
-    limits = msgspec.structs.replace(request.site.settings.limits, query_rows=_ROWS)
+def result_table(request: WebRequest, wanted: SparqlRequest) -> ResultTable:
+    """Run a query whose result a page shows, with at most a thousand rows."""
+    limits = msgspec.structs.replace(request.site.settings.limits, query_rows=_MAX_ROWS)
     form = form_of(wanted.query, limits)
     began = time.monotonic()
     running = request.site.queries.ask(
@@ -109,4 +112,4 @@ def completions(request: WebRequest) -> Response:
     usage = request.site.usage.current()
     terms = usage.classes if kind == "class" else usage.properties
     found = [use for use in terms if start in use.iri.lower() or start in use.short.lower()]
-    return json_response({"words": found[:_WORDS]})
+    return json_response({"words": found[:_MAX_WORDS]})

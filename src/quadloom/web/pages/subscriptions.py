@@ -6,6 +6,7 @@ Secrets and addresses of webhooks are never shown.
 from __future__ import annotations
 
 import msgspec
+from msgspec.structs import asdict
 from starlette.responses import Response
 
 from quadloom.crawling.subscriptions.feed import atom
@@ -18,7 +19,7 @@ from quadloom.warehouse import Warehouse
 from quadloom.web.server.rendering import json_response
 from quadloom.web.server.requests import ViewResponse, WebRequest
 
-_NOTICES = 200
+_MAX_NOTICES = 200
 
 
 class SubscriptionView(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,11 +57,11 @@ def changes_feed(request: WebRequest) -> Response:
 
 def _notices(request: WebRequest) -> list[NoticeMessage]:
     since = request.number("since", 0, low=0, high=1 << 62)
-    return request.warehouse.subscriptions.notices(since, subscription=request.text("subscription"), limit=_NOTICES)
+    return request.warehouse.subscriptions.notices(since, subscription=request.text("subscription"), limit=_MAX_NOTICES)
 
 
 def _newest(request: WebRequest) -> list[NoticeMessage]:
-    return request.warehouse.subscriptions.newest_notices(subscription=request.text("subscription"), limit=_NOTICES)
+    return request.warehouse.subscriptions.newest_notices(subscription=request.text("subscription"), limit=_MAX_NOTICES)
 
 
 def _state(warehouse: Warehouse, id: str) -> str:
@@ -71,14 +72,5 @@ def _state(warehouse: Warehouse, id: str) -> str:
 
 
 def _public(item: Subscription, state: str) -> SubscriptionView:
-    return SubscriptionView(
-        id=item.id,
-        name=item.name,
-        urls=item.urls,
-        sites=item.sites,
-        types=item.types,
-        query=item.query,
-        has_webhook=bool(item.webhook),
-        created_at=item.created_at,
-        state=state,
-    )
+    known = {name: value for name, value in asdict(item).items() if name in SubscriptionView.__struct_fields__}
+    return SubscriptionView(**known, has_webhook=bool(item.webhook), state=state)

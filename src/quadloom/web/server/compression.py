@@ -11,7 +11,7 @@ import zlib
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-_LEAST = 600  # bytes
+_MIN_BYTES = 600  # bytes
 _LEVEL = 5  # level 9 takes three times as long for two per cent
 _GZIP = 31  # window bits of zlib that mean a gzip header
 _TEXT = ("application/json", "application/xml", "image/svg+xml", "application/ld+json", "application/n-quads",
@@ -61,7 +61,7 @@ class _Sender:
             return
         headers.add_vary_header("Accept-Encoding")
         whole = not first.get("more_body", False)
-        if not self._wanted or (whole and len(first.get("body", b"")) < _LEAST):
+        if not self._wanted or (whole and len(first.get("body", b"")) < _MIN_BYTES):
             return
         self._squeezer = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
         headers["Content-Encoding"] = "gzip"

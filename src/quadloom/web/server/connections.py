@@ -32,9 +32,9 @@ from quadloom.web.server.security import HEADERS, is_loopback
 _log = structlog.get_logger("quadloom.web")
 BACKLOG = 2048  # connections that wait to be accepted; the system's own limit may be lower
 _HEALTH = "/health/"
-_SPARE = 50  # connections for health checks and refusals while all others are busy; at most a tenth of all
+_SPARE_CONNECTIONS = 50  # connections for health checks and refusals while all others are busy; at most a tenth of all
 _CHECK_SECONDS = 1.0
-_LEAST_READ = 16 * 1024  # bytes that a client has to take within `web.send_seconds`
+_MIN_READ = 16 * 1024  # bytes that a client has to take within `web.send_seconds`
 
 Phase = Literal["head", "body", "response"]
 
@@ -122,7 +122,7 @@ class LimitedProtocol(H11Protocol):
         if most is not None and now - self._phase_since > most:
             return True
         size = self.transport.get_write_buffer_size()
-        if size == 0 or size <= self._send_size - _LEAST_READ:
+        if size == 0 or size <= self._send_size - _MIN_READ:
             self._send_since, self._send_size = now, size
         self._send_size = max(self._send_size, size)
         return size > 0 and now - self._send_since > web.send_seconds
@@ -149,7 +149,7 @@ class ConnectionLimits:
     def __init__(self, web: WebSettings, most: int) -> None:
         self._web = web
         self._most = most
-        self._most_busy = most - min(_SPARE, most // 10)
+        self._most_busy = most - min(_SPARE_CONNECTIONS, most // 10)
         self._by_client: dict[str, dict[LimitedProtocol, None]] = {}
         self._waiting: dict[LimitedProtocol, None] = {}  # for the rest of a request; the longest waiting first
         self._total = 0

@@ -24,7 +24,7 @@ from quadloom.stores.memory_bus import MemoryBus
 from quadloom.stores.protocols.cluster import Cluster
 
 EVERY = 1.0
-_POINTS = 600
+_MAX_POINTS = 600
 
 
 class ChartPoint(msgspec.Struct, frozen=True):
@@ -46,7 +46,7 @@ class CrawlPoller:
         self._view: ClusterView | None = None
         self._clock = clock
         self._bus = MemoryBus(kept=2000)
-        self._points: deque[ChartPoint] = deque(maxlen=_POINTS)
+        self._points: deque[ChartPoint] = deque(maxlen=_MAX_POINTS)
         self._report: dict[str, Value] | None = None
         self._last = 0
         self._stopped = threading.Event()

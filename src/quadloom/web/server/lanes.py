@@ -18,7 +18,7 @@ from typing import TypeVar
 from quadloom.web.server.errors import HttpError
 
 Answer = TypeVar("Answer")
-_NEWEST = 0.1  # weight of the newest request in the mean duration
+_NEWEST_WEIGHT = 0.1  # weight of the newest request in the mean duration
 
 
 class Lane:
@@ -69,7 +69,7 @@ class Lane:
         try:
             return work()
         finally:
-            self._mean += _NEWEST * (self._clock() - began - self._mean)
+            self._mean += _NEWEST_WEIGHT * (self._clock() - began - self._mean)
 
     def close(self) -> None:
         self.pool.shutdown(wait=True, cancel_futures=True)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-_LONGEST = 4096  # more of an Accept header than this is noise
+_MAX_HEADER = 4096  # more of an Accept header than this is noise
 
 
 class MediaRange(msgspec.Struct, frozen=True):
@@ -32,7 +32,7 @@ class MediaRange(msgspec.Struct, frozen=True):
 
 def parse_accept(header: str) -> list[MediaRange]:
     ranges = []
-    for part in header[:_LONGEST].split(","):
+    for part in header[:_MAX_HEADER].split(","):
         media_type, *parameters = (piece.strip() for piece in part.split(";"))
         kind, slash, subtype = media_type.lower().partition("/")
         if media_type == "*":

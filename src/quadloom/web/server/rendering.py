@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from functools import lru_cache, partial
-from pathlib import Path
 from urllib.parse import urlencode
 
 import msgspec
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from starlette.requests import Request
 from starlette.responses import Response
 
 from quadloom import __version__
 from quadloom.asking.report.numbers import LABELS
-from quadloom.asking.sparql.prefixes import shorten
-from quadloom.asking.things.paths import type_name, words
 from quadloom.model.finding import named
 from quadloom.web.server.errors import ErrorBody
 from quadloom.web.server.negotiation import prefers_html
@@ -22,8 +19,8 @@ from quadloom.web.server.requests import ViewResponse, WebRequest
 from quadloom.web.server.state import SiteState
 from quadloom.web.view import filters, terms
 from quadloom.web.view.cards import card_line
+from quadloom.web.view.environment import template_environment
 
-_TEMPLATES = Path(__file__).parents[1] / "templates"
 MENU = (
     ("/search", "Search"), ("/types", "Things"), ("/ask", "Ask"), ("/sparql", "SPARQL"), ("/changed", "Changes"),
     ("/sites", "Sites"), ("/findings", "Findings"), ("/inspect", "Inspect"), ("/monitor", "Monitor"),
@@ -90,14 +87,7 @@ def _plain(value: object) -> object:
 
 
 def _environment(site: SiteState) -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,  # no look at the files for each page
-    )
+    environment = template_environment()
     environment.globals.update(
         menu=MENU,
         addresses=_ADDRESSES,
@@ -117,29 +107,7 @@ def _environment(site: SiteState) -> Environment:
         menu_links=filters.menu_links,
         card_line=card_line,
     )
-    environment.filters.update(
-        short=shorten,
-        datatype=terms.shown_datatype,
-        dir=terms.direction,
-        is_web=terms.is_web,
-        when=filters.when,
-        instant=filters.instant,
-        moment=filters.moment,
-        ago=partial(filters.ago, site.clock),
-        number=filters.number,
-        counted=filters.counted,
-        size=filters.size,
-        percent=filters.percent,
-        snippet=filters.snippet,
-        sentence=filters.sentence,
-        with_links=filters.with_links,
-        seconds=filters.seconds,
-        date_words=filters.date_words,
-        place=filters.place,
-        span=filters.span,
-        words=words,
-        type_name=type_name,
-    )
+    environment.filters["ago"] = partial(filters.ago, site.clock)
     return environment
 
 

@@ -20,7 +20,7 @@ from quadloom.web.server.state import SiteState
 
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 
-_DIGITS = 20  # of a number; int() of a long text takes quadratic time
+_MAX_DIGITS = 20  # of a number; int() of a long text takes quadratic time
 
 
 class ViewResponse(msgspec.Struct, frozen=True):
@@ -89,7 +89,7 @@ class WebRequest:
     def number(self, name: str, default: int, *, low: int, high: int) -> int:
         text = self.text(name, str(default))
         try:
-            if len(text) > _DIGITS:
+            if len(text) > _MAX_DIGITS:
                 raise ValueError
             return min(max(int(text), low), high)
         except ValueError:

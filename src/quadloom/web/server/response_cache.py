@@ -26,9 +26,9 @@ from quadloom.web.server.warehouse_reader import ViewDate
 SECONDS = 1.0
 VISIBLE_SECONDS = 5.0  # what a crawl commits is visible after this time (docs/reference/http.md)
 OLDEST_SECONDS = 60.0
-_MOST_BYTES = 16 * 1024 * 1024
-_LARGEST = 128 * 1024  # bytes of one response
-_LONGEST_TAGS = 4096  # characters of If-None-Match that are read
+_MAX_BYTES = 16 * 1024 * 1024
+_MAX_RESPONSE = 128 * 1024  # bytes of one response
+_MAX_TAGS = 4096  # characters of If-None-Match that are read
 _OVERHEAD = 2048  # bytes of an entry besides its body and its key
 
 Key = tuple[str, ...]
@@ -64,7 +64,7 @@ class ResponseCache:
     """Belongs to the event loop: no lock, no second thread."""
 
     def __init__(
-        self, seconds: float = SECONDS, clock: Callable[[], float] = time.monotonic, most_bytes: int = _MOST_BYTES
+        self, seconds: float = SECONDS, clock: Callable[[], float] = time.monotonic, most_bytes: int = _MAX_BYTES
     ) -> None:
         self._seconds = seconds
         self._clock = clock
@@ -135,7 +135,7 @@ def unless_known(response: Response, if_none_match: str) -> Response:
     tag = response.headers.get("etag")
     if tag is None or not if_none_match:
         return response
-    known = {part.strip().removeprefix("W/") for part in if_none_match[:_LONGEST_TAGS].split(",")}
+    known = {part.strip().removeprefix("W/") for part in if_none_match[:_MAX_TAGS].split(",")}
     if tag.removeprefix("W/") not in known and "*" not in known:
         return response
     kept = ("etag", "vary", "cache-control")
@@ -148,6 +148,6 @@ def _is_cacheable(response: Response) -> bool:
     return (
         type(response) is Response
         and response.status_code == 200
-        and len(response.body) <= _LARGEST
+        and len(response.body) <= _MAX_RESPONSE
         and "set-cookie" not in response.headers
     )

@@ -30,7 +30,7 @@ UNSAFE = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 BODY_BYTES = 4 * 1024 * 1024
 _ALL_BODIES = 64 * 1024 * 1024
 _SMALL_BODY = 64 * 1024  # held by each connection at most, besides
-_CLIENTS = 10_000
+_MAX_CLIENTS = 10_000
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self' data:; "
@@ -72,7 +72,7 @@ class RateLimit:
         level = min(most, level + (now - at) * self._rate)
         wait = 0.0 if level >= 1.0 else (1.0 - level) / self._rate
         self._buckets[client] = (level - 1.0 if not wait else level, now)
-        if len(self._buckets) > _CLIENTS:
+        if len(self._buckets) > _MAX_CLIENTS:
             self._buckets.popitem(last=False)
         return wait
 

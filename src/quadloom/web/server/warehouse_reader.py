@@ -22,7 +22,7 @@ from quadloom.warehouse import Warehouse
 from quadloom.web.server.lanes import Lane
 
 STALE = 2.0
-_OLDEST = 3.5  # seconds after which a thread waits for its turn to reopen
+_MAX_AGE = 3.5  # seconds after which a thread waits for its turn to reopen
 THREADS = 4
 QUEUE = 400
 MAX_WAIT = 3.0  # seconds
@@ -99,7 +99,7 @@ class WarehouseReader:
         if view.warehouse is not None and view.warehouse.is_current():
             view.seen_at = now
             return view.warehouse
-        must = view.warehouse is None or now - view.opened >= _OLDEST
+        must = view.warehouse is None or now - view.opened >= _MAX_AGE
         if not self._reopening.acquire(blocking=must):
             assert view.warehouse is not None
             return view.warehouse

@@ -20,23 +20,23 @@ import msgspec
 from markupsafe import Markup, escape
 
 from quadloom.asking.entity import Value
-from quadloom.asking.sparql.prefixes import PREFIXES, shorten
-from quadloom.asking.things.paths import type_name, words
+from quadloom.asking.sparql.prefixes import PREFIXES, both_schemes, shorten
+from quadloom.asking.things.paths import NAMES, type_name, words
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.protocols.text import Hit
 from quadloom.web.view.filters import date_words
-from quadloom.web.view.terms import LABEL_PROPERTIES, direction, entity_link, is_iri, statements
+from quadloom.web.view.terms import direction, entity_link, is_iri, statements
 
 _TYPE = f"<{PREFIXES['rdf']}type>"
-_TYPED = 20  # typed things of a page that are considered
-_STATEMENTS = 20  # of one thing
-_FACTS = 3
-_LONGEST = 80  # characters of a fact
-_LONGEST_LINE = 600  # a longer line holds a text or IRIs too long for a card
+_MAX_TYPED = 20  # typed things of a page that are considered
+_MAX_STATEMENTS = 20  # of one thing
+_MAX_FACTS = 3
+_MAX_FACT_LENGTH = 80  # characters of a fact
+_MAX_LINE = 600  # a longer line holds a text or IRIs too long for a card
 _CACHE_SECONDS = 5.0  # what a crawl writes is visible everywhere within this time
 _CONFIRMED_SECONDS = 120.0
-_CACHED = 5000
-_LABEL_RANKS = {f"<{predicate}>": place for place, predicate in enumerate(LABEL_PROPERTIES)}
+_MAX_CACHED = 5000
+_LABEL_RANKS = {f"<{spelling}>": place for place, name in enumerate(NAMES) for spelling in both_schemes(name)}
 
 
 class CardFact(msgspec.Struct, frozen=True):
@@ -80,7 +80,7 @@ class Cards:
         with self._lock:
             self._cached[key] = _CachedCard(now + seconds, card)
             self._cached.move_to_end(key)
-            if len(self._cached) > _CACHED:
+            if len(self._cached) > _MAX_CACHED:
                 self._cached.popitem(last=False)
         return card
 
@@ -94,14 +94,14 @@ def card_of(quads: QuadStore, page: str) -> Card | None:
         return None
     graph = f"<{page}>"
     things: dict[str, list[str]] = {}
-    for line in quads.match(None, _TYPE, None, graph, _TYPED):
+    for line in quads.match(None, _TYPE, None, graph, _MAX_TYPED):
         subject, _, kind, _ = line.split(" ", 3)
         if subject[0] == "<" and kind[0] == "<":
             things.setdefault(subject[1:-1], []).append(kind[1:-1])
     if not things:
         return None
     iri = min(things, key=lambda name: not name.startswith(page))
-    return _card(iri, tuple(things[iri]), quads.match(f"<{iri}>", None, None, graph, _STATEMENTS))
+    return _card(iri, tuple(things[iri]), quads.match(f"<{iri}>", None, None, graph, _MAX_STATEMENTS))
 
 
 def _card(iri: str, types: tuple[str, ...], lines: Iterable[str]) -> Card:
@@ -113,11 +113,11 @@ def _card(iri: str, types: tuple[str, ...], lines: Iterable[str]) -> Card:
     naming = min((name for name in literals if name in _LABEL_RANKS), key=_LABEL_RANKS.__getitem__, default="")
     shown = [literals[naming]] if naming else []
     # One more than is shown: a fact that only repeats the label is left out.
-    short = [line for name, line in literals.items() if name != naming and len(line) <= _LONGEST_LINE]
-    parsed = [(found.predicate, found.object) for found in statements([*shown, *short[: _FACTS + 1]])]
+    short = [line for name, line in literals.items() if name != naming and len(line) <= _MAX_LINE]
+    parsed = [(found.predicate, found.object) for found in statements([*shown, *short[: _MAX_FACTS + 1]])]
     label = parsed.pop(0)[1].text if naming else ""
-    facts = [CardFact(*pair) for pair in parsed if pair[1].text != label and len(pair[1].text) <= _LONGEST]
-    return Card(iri, label, types, tuple(facts[:_FACTS]))
+    facts = [CardFact(*pair) for pair in parsed if pair[1].text != label and len(pair[1].text) <= _MAX_FACT_LENGTH]
+    return Card(iri, label, types, tuple(facts[:_MAX_FACTS]))
 
 
 @lru_cache(maxsize=2048)  # a third of the cost of a page of results, if it were written each time

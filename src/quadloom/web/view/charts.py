@@ -11,14 +11,15 @@ from datetime import UTC, datetime
 import msgspec
 from markupsafe import Markup, escape
 
+from quadloom.asking.audit.report import TrendPoint
 from quadloom.web.view.filters import span
 
 _WIDTH = 760.0
-_LABEL = 190.0
-_ROW = 24.0
-_MOST_BARS = 40
-_MOST_POINTS = 2000
-_LABEL_LETTERS = 28
+_LABEL_WIDTH = 190.0
+_ROW_HEIGHT = 24.0
+_MAX_BARS = 40
+_MAX_POINTS = 2000
+_MAX_LABEL = 28
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -32,20 +33,20 @@ class Mark(msgspec.Struct, frozen=True):
 
 def bars(marks: Sequence[Mark], title: str) -> Markup:
     """Horizontal bars, one for each mark; `x` is its length."""
-    shown = marks[:_MOST_BARS]
+    shown = marks[:_MAX_BARS]
     most = max((abs(mark.x) for mark in shown), default=0.0) or 1.0
     left = _label_width(shown)
-    height = _ROW * len(shown) + 8
+    height = _ROW_HEIGHT * len(shown) + 8
     parts = []
     for place, mark in enumerate(shown):
-        y = 4 + place * _ROW
+        y = 4 + place * _ROW_HEIGHT
         width = max(1.0, (_WIDTH - left - 90) * abs(mark.x) / most)
         tone = "fill" if mark.x >= 0 else "fill cbad"
-        size = f'width="{width:.1f}" height="{_ROW - 8:.0f}" rx="2"'
+        size = f'width="{width:.1f}" height="{_ROW_HEIGHT - 8:.0f}" rx="2"'
         parts.append(
             _linked(
                 mark.href,
-                f'<text x="{left - 8:.0f}" y="{y + 15:.1f}" text-anchor="end">{_cut(mark.label, _LABEL_LETTERS)}</text>'
+                f'<text x="{left - 8:.0f}" y="{y + 15:.1f}" text-anchor="end">{_cut(mark.label, _MAX_LABEL)}</text>'
                 f'<rect class="{tone}" x="{left:.0f}" y="{y + 3:.1f}" {size}/>'
                 f'<text class="tick" x="{left + width + 6:.1f}" y="{y + 15:.1f}">{_number(mark.x)}</text>',
             )
@@ -55,8 +56,8 @@ def bars(marks: Sequence[Mark], title: str) -> Markup:
 
 def _label_width(marks: Sequence[Mark]) -> float:
     """Room for the longest label at 12 px, so that short ones leave no gap; a letter of a wide script takes 12 px."""
-    widths = (sum(12.5 if letter > "\u2e80" else 7.5 for letter in mark.label[:_LABEL_LETTERS]) for mark in marks)
-    return min(_LABEL, 14.0 + max(widths, default=0.0))
+    widths = (sum(12.5 if letter > "\u2e80" else 7.5 for letter in mark.label[:_MAX_LABEL]) for mark in marks)
+    return min(_LABEL_WIDTH, 14.0 + max(widths, default=0.0))
 
 
 def line(series: Sequence[tuple[str, Sequence[Mark]]], title: str, *, dates: bool = False) -> Markup:
@@ -84,10 +85,19 @@ def line(series: Sequence[tuple[str, Sequence[Mark]]], title: str, *, dates: boo
     for number, (_, points) in enumerate(series, 1):
         path = "L".join(
             f"{left + (mark.x - low_x) * scale_x:.1f} {height - bottom - (mark.y - low_y) * scale_y:.1f}"
-            for mark in points[-_MOST_POINTS:]
+            for mark in points[-_MAX_POINTS:]
         )
         parts.append(f'<path class="stroke c{(number - 1) % 6 + 1}" d="M{path}"/>')
     return _svg(_WIDTH, height, title, parts)
+
+
+def trend(points: Sequence[TrendPoint], title: str) -> Markup:
+    """Errors and warnings that were open over time; empty if there is nothing to compare."""
+    if len(points) < 2:
+        return Markup()
+    errors = [Mark("", point.at, point.errors) for point in points]
+    warnings = [Mark("", point.at, point.warnings) for point in points]
+    return line([("errors", errors), ("warnings", warnings)], title, dates=True)
 
 
 def timeline(marks: Sequence[Mark], title: str) -> Markup:
@@ -123,7 +133,7 @@ def timeline(marks: Sequence[Mark], title: str) -> Markup:
 def world(marks: Sequence[Mark], title: str, *, land: str = "") -> Markup:
     """Points on a plain map (equirectangular): `x` longitude, `y` latitude. It shows the part that has points, with a
     margin, and a grid with degrees. `land`: outlines in a viewBox of degrees, if there are any."""
-    inside = [mark for mark in marks if -180 <= mark.x <= 180 and -90 <= mark.y <= 90][:_MOST_POINTS]
+    inside = [mark for mark in marks if -180 <= mark.x <= 180 and -90 <= mark.y <= 90][:_MAX_POINTS]
     if not inside:
         return Markup()
     west, east, south, north = _frame(inside)
@@ -140,11 +150,11 @@ def world(marks: Sequence[Mark], title: str, *, land: str = "") -> Markup:
     for value in _multiples(west, east, step):
         x = (value - west) * scale_x
         parts.append(f'<path class="grid" d="M{x:.1f} 0V{height:.0f}"/>')
-        parts.append(f'<text class="tick" x="{x + 3:.1f}" y="{height - 4:.0f}">{_longitude(value, step)}</text>')
+        parts.append(f'<text class="tick" x="{x + 3:.1f}" y="{height - 4:.0f}">{_angle(value, step, "EW")}</text>')
     for value in _multiples(south, north, step):
         y = (north - value) * scale_y
         parts.append(f'<path class="grid" d="M0 {y:.1f}H{width:.0f}"/>')
-        parts.append(f'<text class="tick" x="3" y="{y - 3:.1f}">{_latitude(value, step)}</text>')
+        parts.append(f'<text class="tick" x="3" y="{y - 3:.1f}">{_angle(value, step, "NS")}</text>')
     for mark in inside:
         x, y = (mark.x - west) * scale_x, (north - mark.y) * scale_y
         circle = f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="6"/>'
@@ -179,7 +189,7 @@ def _steps(low: float, high: float) -> list[float]:
     rough = (high - low) / 4 or 1.0
     size = 10.0 ** math.floor(math.log10(rough))
     step = next(size * factor for factor in (1, 2, 5, 10) if size * factor >= rough)
-    return [step * number for number in range(math.ceil(low / step), math.floor(high / step) + 1)]
+    return _multiples(low, high, step)
 
 
 def _degrees(span: float) -> float:
@@ -190,14 +200,10 @@ def _multiples(low: float, high: float, step: float) -> list[float]:
     return [step * number for number in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
-def _longitude(value: float, step: float) -> str:
-    digits = 0 if step >= 1 else 2
-    return f"{abs(value):.{digits}f}°{'E' if value > 0 else 'W' if value < 0 else ''}"
-
-
-def _latitude(value: float, step: float) -> str:
-    digits = 0 if step >= 1 else 2
-    return f"{abs(value):.{digits}f}°{'N' if value > 0 else 'S' if value < 0 else ''}"
+def _angle(value: float, step: float, sides: str) -> str:
+    """`12°E`; `sides`: the letters for positive and negative angles."""
+    side = sides[0] if value > 0 else sides[1] if value < 0 else ""
+    return f"{abs(value):.{0 if step >= 1 else 2}f}°{side}"
 
 
 def _date(at: float, span: float) -> str:

@@ -7,11 +7,15 @@ each node is a link.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
 import msgspec
+
+from quadloom.asking.things.paths import type_name, words
+from quadloom.asking.things.schema import SchemaClass, SchemaPicture
 
 _STYLE = (
     ":root{color-scheme:light dark}text{font:12px system-ui,sans-serif;fill:#1c2330}.edge{stroke:#8a94a6;fill:none}"
@@ -30,10 +34,10 @@ _NETWORK_STYLE = (
 )
 _STEPS = 120  # of the layout
 _GAP = 58  # pixels from the middle of a box to that of the one below it: a label fits between them
-_PLACES = (0.5, 0.45, 0.55, 0.4, 0.6, 0.35, 0.65, 0.3, 0.7, 0.25, 0.75, 0.2, 0.8)  # of a label on its edge
-_LETTER = 5.6  # pixels of a letter at 10 px
-_BOX = 190  # pixels; all boxes have the same width, so that every edge ends at one
-_LABEL = 26  # characters that fit into a box at 12 px
+_LABEL_PLACES = (0.5, 0.45, 0.55, 0.4, 0.6, 0.35, 0.65, 0.3, 0.7, 0.25, 0.75, 0.2, 0.8)  # of a label on its edge
+_LETTER_WIDTH = 5.6  # pixels of a letter at 10 px
+_BOX_WIDTH = 190  # pixels; all boxes have the same width, so that every edge ends at one
+_MAX_LABEL = 26  # characters that fit into a box at 12 px
 
 
 class _Area(NamedTuple):
@@ -111,6 +115,23 @@ def network(edges: Sequence[NetworkEdge], *, title: str, nodes: Sequence[Node] =
     )
 
 
+def schema_network(picture: SchemaPicture, link: Callable[[SchemaClass], str]) -> str:
+    """Types as boxes, and the properties between them as lines. `link`: where a type leads."""
+    nodes = {one.iri: Node(f"{type_name(one.iri)} · {one.things}", link(one), one.iri) for one in picture.classes}
+    labels: dict[tuple[str, str], list[str]] = {}
+    weights: Counter[tuple[str, str]] = Counter()
+    for found in picture.links:
+        pair = (found.source, found.target)
+        labels.setdefault(pair, []).append(words(found.property))
+        weights[pair] += found.count
+    most = max(weights.values(), default=1)
+    edges = [
+        NetworkEdge(nodes[source], nodes[target], ", ".join(names), weights[source, target] / most)
+        for (source, target), names in labels.items()
+    ]
+    return network(edges, title="Types and how they are linked", nodes=list(nodes.values()))
+
+
 def standalone(svg: str) -> str:
     """A picture of `network` as a file of its own, with its styles inside."""
     return svg.replace(">", f' xmlns="http://www.w3.org/2000/svg"><style>{_NETWORK_STYLE}</style>', 1)
@@ -185,13 +206,13 @@ def _spread(spots: dict[str, list[float]], width: float, height: float) -> dict[
 
 def _free_area(label: str, begin: tuple[float, float], end: tuple[float, float], taken: Sequence[_Area]) -> _Area:
     """The place on an edge, nearest to its middle, at which its label covers least of what is drawn already."""
-    half = _LETTER * len(label) / 2
+    half = _LETTER_WIDTH * len(label) / 2
 
     def at(place: float) -> _Area:
         x, y = (first + place * (last - first) for first, last in zip(begin, end, strict=True))
         return _Area(x - half, y - 7, x + half, y + 6)
 
-    return min(map(at, _PLACES), key=lambda area: sum(map(area.shared, taken)))
+    return min(map(at, _LABEL_PLACES), key=lambda area: sum(map(area.shared, taken)))
 
 
 def _box_area(node: Node, x: float, y: float) -> _Area:
@@ -225,7 +246,9 @@ def star(middle: Node, edges: Sequence[Edge], *, title: str) -> str:
         for place, edge in enumerate(column):
             x = width / 2 + side * 375
             y = height / 2 + (place - (len(column) - 1) / 2) * 44
-            parts.append(_curve(width / 2 + side * _BOX / 2, height / 2, x - side * _BOX / 2, y, edge.inward))
+            parts.append(
+                _curve(width / 2 + side * _BOX_WIDTH / 2, height / 2, x - side * _BOX_WIDTH / 2, y, edge.inward)
+            )
             parts.append(_text(width / 2 + side * 188, (height / 2 + y) / 2 + (y - height / 2) * 0.22 - 4, edge.label))
             parts.append(_box(edge.node, x, y))
     parts.append(_box(middle, width / 2, height / 2, kind="node middle"))
@@ -248,7 +271,7 @@ def tree(branches: Sequence[Branch], *, title: str) -> str:
     for place, branch in enumerate(branches):
         if branch.parent in spots and branch.parent != place:
             (x1, y1), (x2, y2) = spots[branch.parent], spots[place]
-            parts.append(_curve(x1 + _BOX / 2, y1, x2 - _BOX / 2, y2, False))
+            parts.append(_curve(x1 + _BOX_WIDTH / 2, y1, x2 - _BOX_WIDTH / 2, y2, False))
     for place, branch in enumerate(branches):
         parts.append(_box(branch.node, *spots[place], kind="node" if branch.level else "node middle", height=20))
     return _svg(width, height, title, parts)
@@ -266,10 +289,11 @@ def _svg(width: float, height: float, title: str, parts: Sequence[str]) -> str:
 
 def _box(node: Node, x: float, y: float, *, kind: str = "node", height: float = 28) -> str:
     label = _cut(node.label)
+    left, top = x - _BOX_WIDTH / 2, y - height / 2
     return (
         f'<a href={quoteattr(node.href)} target="_top"><g class="{kind}">'
         f"<title>{escape(_clean(node.title or node.label))}</title>"
-        f'<rect x="{x - _BOX / 2:.1f}" y="{y - height / 2:.1f}" width="{_BOX}" height="{height:.0f}" rx="6"/>'
+        f'<rect x="{left:.1f}" y="{top:.1f}" width="{_BOX_WIDTH}" height="{height:.0f}" rx="6"/>'
         f'<text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle">{escape(label)}</text></g></a>'
     )
 
@@ -288,7 +312,7 @@ def _text(x: float, y: float, text: str) -> str:
 
 def _cut(text: str) -> str:
     text = _clean(text)
-    return text if len(text) <= _LABEL else text[: _LABEL - 1] + "…"
+    return text if len(text) <= _MAX_LABEL else text[: _MAX_LABEL - 1] + "…"
 
 
 def _clean(text: str) -> str:

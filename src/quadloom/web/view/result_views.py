@@ -29,8 +29,8 @@ Cells = Sequence[Sequence[Value | None]]
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d+)?|\.\d+)([eE][+-]?\d+)?")
 _DATE = re.compile(r"([12]\d{3})(?:-(\d\d))?(?:-(\d\d))?(?:[T ](\d\d):(\d\d).*)?")
 _POINT = re.compile(r"\s*(?:<[^>]*>\s*)?POINT\s*\(\s*(-?[\d.]+)\s+(-?[\d.]+)", re.IGNORECASE)
-_ENOUGH = 0.6  # share of a column's values that must be of a kind
-_EDGES = 60
+_MIN_SHARE = 0.6  # share of a column's values that must be of a kind
+_MAX_EDGES = 60
 
 
 class ResultColumns:
@@ -50,7 +50,7 @@ class ResultColumns:
     def _share(self, place: int, test: object) -> bool:
         values = [row[place] for row in self._rows if row[place] is not None]
         assert callable(test)
-        return bool(values) and sum(bool(test(value)) for value in values) >= _ENOUGH * len(values)
+        return bool(values) and sum(bool(test(value)) for value in values) >= _MIN_SHARE * len(values)
 
     def _named(self, names: Sequence[str]) -> int | None:
         found = [place for place in self.numbers if self.variables[place].lower() in names]
@@ -133,7 +133,7 @@ def _graph(columns: ResultColumns, rows: Cells, names: Mapping[str, str], title:
         one, other = row[first], row[second]
         if one is not None and other is not None and one.kind == other.kind == "iri":
             edges.append(NetworkEdge(_node(one.text, names), _node(other.text, names)))
-    return network(edges[:_EDGES], title=title)
+    return network(edges[:_MAX_EDGES], title=title)
 
 
 def _node(iri: str, names: Mapping[str, str]) -> Node:

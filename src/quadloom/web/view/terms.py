@@ -9,24 +9,15 @@ from urllib.parse import quote_plus
 import msgspec
 import pyoxigraph as ox
 
-from quadloom.asking.entity import Value
-from quadloom.asking.sparql.prefixes import PREFIXES, shorten
+from quadloom.asking.entity import Value, graph_of, value_of_term
+from quadloom.asking.sparql.prefixes import shorten
+from quadloom.asking.things.profile import label_of
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.quads.json_results import Binding
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _PLAIN = (f"{_XSD}string", "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString")
-# Properties that name a thing, the best first.
-LABEL_PROPERTIES = tuple(
-    PREFIXES[prefix] + word
-    for prefix, word in (
-        ("rdfs", "label"), ("schema", "name"), ("schemas", "name"), ("foaf", "name"), ("skos", "prefLabel"),
-        ("dcterms", "title"), ("dc", "title"), ("vcard", "fn"), ("schema", "headline"),
-        ("rss", "title"),
-    )
-)  # fmt: skip
-_MOST_LABELS = 200
-_LABEL_STATEMENTS = 40  # of each thing; if it has more statements, its label is usually among the first
+_MAX_LABELS = 200
 # Scripts written from right to left, and the languages that use one of them unless their tag says otherwise.
 _RIGHT_TO_LEFT = frozenset(("ar", "ckb", "dv", "fa", "he", "iw", "ji", "ks", "ps", "sd", "syr", "ug", "ur", "yi"))
 _SCRIPTS = {"arab": "rtl", "hebr": "rtl", "syrc": "rtl", "thaa": "rtl", "latn": "ltr", "cyrl": "ltr", "deva": "ltr"}
@@ -39,14 +30,6 @@ class StatementView(msgspec.Struct, frozen=True):
     graph: str
 
 
-def value_of(term: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple) -> Value:
-    if isinstance(term, ox.NamedNode):
-        return Value("iri", term.value)
-    if isinstance(term, ox.Literal):
-        return Value("literal", term.value, term.language or "", term.datatype.value)
-    return Value("blank", str(term))
-
-
 def value_of_binding(binding: Binding) -> Value:
     """A cell of a query's result."""
     kind = {"uri": "iri", "bnode": "blank"}.get(binding.type, "literal")
@@ -56,8 +39,8 @@ def value_of_binding(binding: Binding) -> Value:
 def statements(lines: Iterable[str]) -> Iterator[StatementView]:
     """N-Quads lines from a store as statements."""
     for quad in ox.parse("\n".join(lines).encode(), ox.RdfFormat.N_QUADS, lenient=True):
-        graph = quad.graph_name.value if isinstance(quad.graph_name, ox.NamedNode) else ""
-        yield StatementView(value_of(quad.subject), quad.predicate.value, value_of(quad.object), graph)
+        subject, object = value_of_term(quad.subject), value_of_term(quad.object)
+        yield StatementView(subject, quad.predicate.value, object, graph_of(quad))
 
 
 def is_web(iri: str) -> bool:
@@ -78,21 +61,8 @@ def is_iri(text: str) -> bool:
 
 def labels(quads: QuadStore, iris: Iterable[str]) -> dict[str, str]:
     """IRI → its label, for those of the first few hundred that have one: people read “Ada Yamada”, not an address."""
-    found = {}
-    for iri in list(dict.fromkeys(iris))[:_MOST_LABELS]:
-        label = _label(quads, iri) if is_iri(iri) else ""
-        if label:
-            found[iri] = label
-    return found
-
-
-def _label(quads: QuadStore, iri: str) -> str:
-    names = {
-        statement.predicate: statement.object.text
-        for statement in statements(quads.match(f"<{iri}>", None, None, None, _LABEL_STATEMENTS))
-        if statement.object.kind == "literal" and statement.predicate in LABEL_PROPERTIES
-    }
-    return next((names[predicate] for predicate in LABEL_PROPERTIES if predicate in names), "")
+    wanted = [iri for iri in list(dict.fromkeys(iris))[:_MAX_LABELS] if is_iri(iri)]
+    return {iri: label for iri in wanted if (label := label_of(quads, iri))}
 
 
 @lru_cache(maxsize=1024)

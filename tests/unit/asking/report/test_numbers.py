@@ -54,7 +54,7 @@ def test_the_library_the_terminal_and_the_api_agree(
         assert run(["-w", str(path), command, "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["numbers"] == expected, command
     assert run(["-w", str(path), "stats"]) == 0
-    printed = dict(line.split("\t")[:2] for line in capsys.readouterr().out.splitlines()[: len(expected)])
+    printed = dict(line.split("\t")[:2] for line in capsys.readouterr().out.splitlines()[1 : len(expected) + 1])
     assert printed == {label: str(count) for label, count in labelled(numbers)}
     site = SiteState(path, Settings(web=WebSettings(rate=0.0, concurrency=0)))
     with TestClient(create_app(site), base_url="http://127.0.0.1:7272") as client:

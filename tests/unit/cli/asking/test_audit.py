@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from quadloom.asking.audit.html_report import html_report
 from quadloom.asking.audit.report import AuditReport, DefectGroup, SiteAudit
 from quadloom.cli.asking.audit import group_report, report_lines
 from quadloom.model.finding import Severity
+from quadloom.web.audit_report import audit_html
 
 
 def group(severity: Severity) -> DefectGroup:
@@ -52,6 +52,6 @@ def test_a_site_without_data_has_no_score() -> None:
     )
     report = AuditReport((site,), (group("warning"),), ())
     assert next(report_lines(report, 5)).startswith("a.example  no data to score · 9 pages, 0 with data")
-    shown = html_report(report, title="a.example", now=1e9)
+    shown = audit_html(report, title="a.example", now=1e9)
     assert "no data to score" in shown and "score of 100" not in shown
     assert "Fix: ." not in shown, "a group without advice"

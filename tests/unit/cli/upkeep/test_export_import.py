@@ -58,6 +58,27 @@ def test_findings_of_a_code_are_listed_with_their_pages(warehouse: Path, capsys:
     assert listed(warehouse, capsys, "noindex", "--site", "a.example") == []
 
 
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (("findings", "nonsense-code"), "to list the codes in use: `quadloom findings`"),
+        (("findings", "noindex", "jsonld-invald"), "did you mean jsonld-invalid?"),
+        (("audit", "--code", "fetch-dsn"), "did you mean fetch-dns?"),
+    ],
+)
+def test_a_code_that_no_finding_has_is_a_mistake(
+    warehouse: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], hint: str
+) -> None:
+    """A misspelt code must not pass a check in a script."""
+    assert run(["-w", str(warehouse), *arguments]) == 2
+    said = capsys.readouterr()
+    assert said.out == "" and said.err == f"quadloom: there is no finding {arguments[-1]!r}\nhint: {hint}\n"
+
+
+def test_a_code_that_no_page_has_is_no_mistake(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert listed(warehouse, capsys, "fetch-dns", "too-deep", "bad-price") == []
+
+
 def test_a_script_can_fail_on_defects_but_not_on_wishes(warehouse: Path) -> None:
     assert run(["-w", str(warehouse), "findings", "--fail-found"]) == 1
     assert run(["-w", str(warehouse), "findings", "noindex", "--fail-found"]) == 0

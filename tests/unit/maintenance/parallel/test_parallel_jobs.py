@@ -229,7 +229,7 @@ def test_a_killed_rebuild_is_resumed(tmp_path: Path) -> None:
         config = tmp_path / "quadloom.toml"
         lines = [f'{name} = "{getattr(stores, name)}"' for name in ("frontier", "catalog", "quads", "text", "archive")]
         config.write_text("\n".join(("[stores]", *lines, "[cluster]", "lease = 70", "heartbeat = 2")), encoding="utf-8")
-        program = [sys.executable, "-m", "quadloom.cli", "-w", str(tmp_path / "warehouse"), "--config", str(config)]
+        program = [sys.executable, "-m", "quadloom", "-w", str(tmp_path / "warehouse"), "--config", str(config)]
         killed = subprocess.Popen([*program, "rebuild", "--workers", "1"], start_new_session=True)
         tasks = tmp_path / "warehouse" / "rebuild.tasks"
         while len(list(tasks.glob("*.warc.gz"))) < 2:

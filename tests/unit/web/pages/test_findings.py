@@ -21,8 +21,8 @@ from quadloom.model.visit import Visit
 from quadloom.settings import AuditSettings, LimitSettings, Settings, WebSettings
 from quadloom.warehouse import Warehouse
 from quadloom.web.app import create_app
-from quadloom.web.pages.sites import _trend
 from quadloom.web.server.state import SiteState
+from quadloom.web.view.charts import trend
 from unit.web.web_fixture import store_page
 
 SHOP = "http://shop.example"
@@ -138,8 +138,8 @@ def test_ignored_codes_are_not_looked_for(faulty: Path) -> None:
 
 def test_times_of_two_days_have_their_date() -> None:
     points = [TrendPoint(1.7e9, 3, 1), TrendPoint(1.7e9 + 2 * 86400, 1, 1)]
-    assert "11-14 22:13" in _trend(points, "shop.example")
-    assert _trend(points[:1], "shop.example") == ""
+    assert "11-14 22:13" in trend(points, "shop.example")
+    assert trend(points[:1], "shop.example") == ""
 
 
 def test_questions_across_pages_that_a_limit_ends_are_left_out_and_the_page_says_so(faulty: Path) -> None:

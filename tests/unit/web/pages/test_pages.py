@@ -231,7 +231,7 @@ def test_a_command_in_a_hint_is_marked_as_one() -> None:
 def test_a_part_of_all_pages_is_called_so_and_a_selection_says_among_how_many(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("quadloom.web.pages.pages._LISTED", 1)
+    monkeypatch.setattr("quadloom.web.pages.pages._MAX_LISTED", 1)
     assert "<strong>1 page</strong>, and there are more." in client.get("/pages", headers=HTML).text
     shown = client.get("/pages", params={"status": "200"}, headers=HTML).text
     assert "<strong>1 page</strong> among the " in shown and "looked at so far." in shown

@@ -87,14 +87,17 @@ def test_open_files_are_raised_or_connections_are_fewer(monkeypatch: pytest.Monk
     assert serve._connections(session, 1000) == 1000  # type: ignore[arg-type]  # it only calls say
     assert said == ["(3560, 4096)"]
     assert serve._connections(session, 1000) == 188  # type: ignore[arg-type]
-    assert said[1:] == ["(700, 700)", "only 188 connections at a time: the system allows 700 open files (ulimit -Hn)"]
+    assert said[1:] == [
+        "(700, 700)",
+        "at most 188 connections at a time: the system allows 700 open files (ulimit -Hn)",
+    ]
     assert serve._connections(session, 1000) == 64  # type: ignore[arg-type]
 
 
 @contextlib.contextmanager
 def _serving(warehouse: Path, **environment: str) -> Iterator[tuple[str, int]]:
     place = ("127.0.0.1", free_port())
-    command = [sys.executable, "-m", "quadloom.cli", "-w", str(warehouse), "--quiet", "serve"]
+    command = [sys.executable, "-m", "quadloom", "-w", str(warehouse), "--quiet", "serve"]
     server = subprocess.Popen([*command, "--port", str(place[1])], env={**os.environ, **environment})
     try:
         yield place

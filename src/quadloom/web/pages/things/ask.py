@@ -13,7 +13,7 @@ from quadloom.asking.things.table import TableColumn, TableRequest, ThingTables,
 from quadloom.web.pages.things.types import Choice, TableState, TypeCount, selection_of, tables_of, types_in_use
 from quadloom.web.server.requests import ViewResponse, WebRequest
 
-_VALUES = 30
+_MAX_VALUES = 30
 
 
 class AskView(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +62,7 @@ def ask_page(request: WebRequest) -> ViewResponse:
         ],
         "choices": [
             Choice(found.value, _link([*base, ("where", f"{view.property} is {found.value}")]), found.count)
-            for found in view.values[:_VALUES]
+            for found in view.values[:_MAX_VALUES]
         ],
         "kind": next((column.kind for column in view.columns if column.path == view.property), "text"),
         "operators": OPERATOR_NAMES,

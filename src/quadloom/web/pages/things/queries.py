@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import time
+import html
+from collections.abc import Callable
 from http import HTTPStatus
 from urllib.parse import urlencode
-from xml.sax.saxutils import escape
 
 import msgspec
 from starlette.responses import RedirectResponse, Response
@@ -18,32 +18,27 @@ from quadloom.crawling.run.control import Value as ControlValue
 from quadloom.crawling.subscriptions.saved_queries import SavedQuery, checked_query, saved_queries, saved_query
 from quadloom.model.timestamps import iso_time
 from quadloom.web.api.control import send_command
+from quadloom.web.api.sparql_protocol import SparqlRequest
+from quadloom.web.pages.sparql import ResultTable, result_table
 from quadloom.web.server.errors import HttpError
 from quadloom.web.server.rendering import json_response
 from quadloom.web.server.requests import ViewResponse, WebRequest
 from quadloom.web.view.result_views import ResultColumns, View, draw
-from quadloom.web.view.terms import is_web, labels, value_of_binding
+from quadloom.web.view.terms import is_web, labels
 
-_ROWS = 1000
-_FEED = 100
+_MAX_ENTRIES = 100
 _VIEW_NAMES: dict[View, str] = {
     "map": "Map", "line": "Line", "timeline": "Timeline", "bars": "Bars", "graph": "Graph", "table": "Table only",
 }  # fmt: skip
 VIEWS = tuple(_VIEW_NAMES)
 
 
-class QueryAnswer(msgspec.Struct, frozen=True, kw_only=True):
+class QueryAnswer(ResultTable, frozen=True, kw_only=True):
     """`names`: labels of the things in it."""
 
     query: str
-    variables: tuple[str, ...] = ()
-    rows: list[list[Value | None]] = []
     names: dict[str, str] = {}
     views: list[View] = []
-    verdict: bool | None = None
-    graph: str = ""
-    truncated: bool = False
-    seconds: float = 0.0
 
 
 def result_page(request: WebRequest) -> ViewResponse:
@@ -71,7 +66,7 @@ def query_feed(request: WebRequest) -> Response:
     answer = _answer(request, saved.query)
     url = str(request.http.url.replace(query="", fragment=""))
     at = iso_time(saved.saved_at)
-    entries = "".join(_entry(answer, row, url, at) for row in answer.rows[:_FEED])
+    entries = "".join(_entry(answer, row, url, at) for row in answer.rows[:_MAX_ENTRIES])
     feed = (
         '<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">\n'
         f"<id>{_xml(url)}</id><title>{_xml(saved.title)}</title><updated>{at}</updated>"
@@ -112,11 +107,10 @@ def _rows_format(request: WebRequest, saved: SavedQuery) -> str:
     return "spreadsheet"
 
 
-def _page(request: WebRequest, query: str, saved: SavedQuery | None, link: object) -> ViewResponse:
-    assert callable(link)
+def _page(request: WebRequest, query: str, saved: SavedQuery | None, link: Callable[[View], str]) -> ViewResponse:
     answer = _answer(request, query)
-    wanted = request.text("view")
-    chosen: View = next((view for view in answer.views if view == wanted), answer.views[0] if answer.views else "table")
+    wanted = [view for view in answer.views if view == request.text("view")]
+    chosen: View = next(iter((*wanted, *answer.views)), "table")
     extra: dict[str, object] = {
         "saved": saved,
         "chosen": chosen,
@@ -128,28 +122,10 @@ def _page(request: WebRequest, query: str, saved: SavedQuery | None, link: objec
 
 
 def _answer(request: WebRequest, query: str) -> QueryAnswer:
-    limits = msgspec.structs.replace(request.site.settings.limits, query_rows=_ROWS)
-    form = form_of(query, limits)
-    began = time.monotonic()
-    with request.site.queries.ask(query, limits=limits, client=request.client) as running:
-        if form == "ask":
-            return QueryAnswer(query=query, verdict=running.boolean(), seconds=time.monotonic() - began)
-        if form == "graph":
-            text = running.read().decode()
-            return QueryAnswer(query=query, graph=text, truncated=running.truncated, seconds=time.monotonic() - began)
-        rows = [
-            [value_of_binding(row[name]) if name in row else None for name in running.variables]
-            for row in running.rows()
-        ]
-    return QueryAnswer(
-        query=query,
-        variables=running.variables,
-        rows=rows,
-        names=_names(request, rows),
-        views=ResultColumns(running.variables, rows).views(),
-        truncated=running.truncated,
-        seconds=time.monotonic() - began,
-    )
+    table = result_table(request, SparqlRequest(query))
+    views = ResultColumns(table.variables, table.rows).views() if table.variables else []
+    found = msgspec.structs.asdict(table)
+    return QueryAnswer(**found, query=query, names=_names(request, table.rows), views=views)
 
 
 def _names(request: WebRequest, rows: list[list[Value | None]]) -> dict[str, str]:
@@ -172,4 +148,4 @@ def _entry(answer: QueryAnswer, row: list[Value | None], url: str, at: str) -> s
 
 
 def _xml(text: str) -> str:
-    return escape("".join(mark if mark.isprintable() or mark in "\n\t" else " " for mark in text), {'"': "&quot;"})
+    return html.escape("".join(mark if mark.isprintable() or mark in "\n\t" else " " for mark in text))

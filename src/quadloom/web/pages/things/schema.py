@@ -8,15 +8,14 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from quadloom.asking.sparql.prefixes import shorten
-from quadloom.asking.things.paths import type_name, words
 from quadloom.asking.things.schema import PAGES, SchemaPicture, schema_of
 from quadloom.stores.statistics import Statistics
 from quadloom.web.pages.entity import PICTURE_POLICY
 from quadloom.web.server.errors import HttpError
 from quadloom.web.server.requests import ViewResponse, WebRequest
-from quadloom.web.view.pictures import NetworkEdge, Node, network, standalone
+from quadloom.web.view.pictures import schema_network, standalone
 
-_HOSTS = 100_000
+_MAX_HOSTS = 100_000
 
 
 def schema_page(request: WebRequest) -> ViewResponse:
@@ -40,7 +39,7 @@ def _counted(request: WebRequest, site: str) -> SchemaPicture:
     if not site:
         known = dict(+Statistics.saved(stores.catalog).classes)
         return schema_of(stores.quads, stores.catalog.scan(limit=PAGES + 1), known)
-    hosts = [row.host for row in stores.frontier.hosts.rows(limit=_HOSTS) if site in (row.site, row.host)]
+    hosts = [row.host for row in stores.frontier.hosts.rows(limit=_MAX_HOSTS) if site in (row.site, row.host)]
     if not hosts:
         raise HttpError(404, f"the site {site[:100]} is not known", hint="/sites lists all known hosts")
     each = max(20, PAGES // len(hosts) + 1)
@@ -49,21 +48,4 @@ def _counted(request: WebRequest, site: str) -> SchemaPicture:
 
 
 def _drawn(picture: SchemaPicture) -> str:
-    nodes = {
-        found.iri: Node(
-            f"{type_name(found.iri)} · {found.things}", "/type?" + urlencode({"iri": shorten(found.iri)}), found.iri
-        )
-        for found in picture.classes
-    }
-    pairs: dict[tuple[str, str], list[str]] = {}
-    weights: dict[tuple[str, str], int] = {}
-    for link in picture.links:
-        pair = (link.source, link.target)
-        pairs.setdefault(pair, []).append(words(link.property))
-        weights[pair] = weights.get(pair, 0) + link.count
-    most = max(weights.values(), default=1)
-    edges = [
-        NetworkEdge(nodes[source], nodes[target], ", ".join(labels), weights[source, target] / most)
-        for (source, target), labels in pairs.items()
-    ]
-    return network(edges, title="Types and how they are linked", nodes=list(nodes.values()))
+    return schema_network(picture, lambda found: "/type?" + urlencode({"iri": shorten(found.iri)}))

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from quadloom.asking.sparql.prefixes import shorten
 from quadloom.asking.things.formats import as_csv, as_parquet
-from quadloom.asking.things.paths import PLUMBING, canonical, parse_path, type_name, write_path
+from quadloom.asking.things.paths import PART_TYPES, canonical, parse_path, type_name, write_path
 from quadloom.asking.things.selection import (
     MOST_CONDITIONS,
     OPERATOR_NAMES,
@@ -25,7 +25,7 @@ from quadloom.web.server.errors import HttpError
 from quadloom.web.server.requests import ViewResponse, WebRequest
 from quadloom.web.view.terms import is_iri
 
-_COLUMNS = 12
+_MAX_COLUMNS = 12
 
 
 class TypeCount(msgspec.Struct, frozen=True):
@@ -73,7 +73,7 @@ def types_in_use(request: WebRequest) -> TypesView:
         for iri, number in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     ]
     return TypesView(
-        [use for use in found if use.iri not in PLUMBING][:200], [use for use in found if use.iri in PLUMBING][:200]
+        [use for use in found if use.iri not in PART_TYPES][:200], [use for use in found if use.iri in PART_TYPES][:200]
     )
 
 
@@ -133,7 +133,7 @@ def _table_request(request: WebRequest, tables: ThingTables) -> TableRequest:
         raise HttpError(404, error.message, hint="/types lists the types in use") from error
     return TableRequest(
         selection=selection_of(request, type),
-        columns=tuple(parse_path(text) for text in request.texts("col")[:_COLUMNS]),
+        columns=tuple(parse_path(text) for text in request.texts("col")[:_MAX_COLUMNS]),
         offset=request.number("from", 0, low=0, high=10_000_000),
         limit=request.number("limit", PAGE, low=1, high=1000),
     )

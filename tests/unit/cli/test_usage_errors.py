@@ -1,4 +1,4 @@
-"""Mistakes in arguments: what is wrong, and the way to the right help. Of every command and subcommand."""
+"""Wrong arguments: what is wrong, and the way to the right help. Of every command and subcommand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from cyclopts import App
-from rich.console import Console
 
 import quadloom.cli.main as main
 from command_line import quadloom
@@ -19,8 +18,9 @@ from quadloom.cli.main import COMMANDS, add_installed_commands
 
 def every_command() -> Iterator[tuple[list[str], App]]:
     add_installed_commands()
+    commands = application()
     for name in COMMANDS:
-        command = application()[name]
+        command = commands[name]
         yield [name], command
         yield from (([name, sub], command[sub]) for sub in command if not sub.startswith("-"))
 
@@ -40,12 +40,10 @@ def test_an_unknown_option_leads_to_the_help_of_that_command(words: list[str], t
 
 
 @NAMED
-def test_help_says_what_each_command_and_option_is(
-    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(application(), "_console", Console(width=200))
-    said = quadloom(*words, "--help", cwd=tmp_path)
-    assert said.returncode == 0 and said.stdout.startswith(f"Usage: quadloom {' '.join(words)} ")
+def test_help_says_what_each_command_and_option_is(words: list[str], tmp_path: Path) -> None:
+    said = quadloom(*words, "--help", cwd=tmp_path, COLUMNS="200")
+    assert said.returncode == 0 and said.stdout.startswith(f"Usage: quadloom {' '.join(words)}")
+    assert not said.stdout.splitlines()[2].startswith("╭"), "nothing says what the command does"
     for line in said.stdout.partition("Options of every command")[0].splitlines():
         assert line.count("[default:") < 2 and "[choices: ," not in line
         assert not re.fullmatch(r"│ \S+ +│", line), "a name without a word about it"
@@ -104,6 +102,24 @@ def test_a_command_of_the_lab_that_is_not_installed(line: str, tmp_path: Path, m
         COMMANDS.update(all_commands)
     assert (said.returncode, said.stdout) == (2, "")
     assert "is part of the lab" in said.stderr and "pip install -e lab" in said.stderr
+
+
+@pytest.mark.parametrize("name", ["seeds", "scope", "subscribe", "lake", "contexts", "schemas", "config"])
+def test_a_command_with_commands_of_its_own_lists_them(name: str, tmp_path: Path) -> None:
+    said = quadloom(name, cwd=tmp_path)
+    assert (said.returncode, said.stderr) == (0, "")
+    assert said.stdout.startswith(f"Usage: quadloom {name} COMMAND") and COMMANDS[name][1] in said.stdout
+    assert "Options of every command" in said.stdout
+    assert said.stdout == quadloom(name, "--help", cwd=tmp_path).stdout
+
+
+def test_a_word_after_two_hyphens_is_a_word(tmp_path: Path) -> None:
+    """`search -- --json` reported an unknown option."""
+    quadloom("seeds", "add", "https://a.example/", cwd=tmp_path)
+    said = quadloom("search", "--as-sparql", "--", "--json", "--fuzzy", cwd=tmp_path)
+    assert said.returncode == 0 and "--json --fuzzy" in said.stdout
+    said = quadloom("search", "--fuzzy", "--", "--fuzzy", cwd=tmp_path)
+    assert said.returncode == 2 and said.stderr.startswith("quadloom: unknown option --fuzzy\n"), "the first is none"
 
 
 @pytest.mark.parametrize("line", ["seeds add -", "crawl --seeds - --contact a@b.example"])

@@ -1,0 +1,5 @@
+"""`python -m quadloom` is `quadloom`."""
+
+from quadloom.cli.main import main
+
+main()

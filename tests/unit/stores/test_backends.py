@@ -97,7 +97,7 @@ def test_shards_change_hands_through_the_seam(tmp_path: Path) -> None:
         assert first.shards is not None
         assert second.shards is not None
         with closing(first.shards.heartbeat()) as beat, closing(second.shards.heartbeat()) as other:
-            assert (beat.renew(), other.renew(), beat.workers()) == (frozenset(), frozenset(), 2)
+            assert (beat.renew(), other.renew(), beat.news(0).workers) == (frozenset(), frozenset(), 2)
             assert len(first.shards.take(SHARDS, 0.0)) == SHARDS
             assert second.shards.take(SHARDS, 0.0) == []
             frontiers[1].add([found("http://a.example/")], 0.0)

@@ -45,7 +45,7 @@ def test_while_one_thread_opens_a_view_the_others_answer_from_theirs(
         writer.requests.remember_contact("somebody@example.org")
         with reader._reopening:  # as if another thread was opening one
             assert reader.ask(lambda warehouse: warehouse) is first
-            monkeypatch.setattr(warehouse_reader, "_OLDEST", 0.0)
+            monkeypatch.setattr(warehouse_reader, "_MAX_AGE", 0.0)
             waiting = reader._lane.pool.submit(reader._fresh)
             with pytest.raises(TimeoutError):
                 waiting.result(timeout=0.2)

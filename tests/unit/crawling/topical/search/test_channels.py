@@ -127,7 +127,7 @@ def test_a_channel_survives_its_encoding_and_old_bytes_are_forgotten() -> None:
         [SeedSite("http://x.test/"), SeedSite("http://y.test/")],
     )
     remember_channels(catalog, [channel])
-    catalog.put("channel:y.test", b"\x01old")
+    catalog.values.put("channel:y.test", b"\x01old")
     assert known_channels(catalog, seeds, 5.0) == {"x.test": channel}
     assert known_channels(catalog, seeds, 6.0) == {}
 

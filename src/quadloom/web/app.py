@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
 import structlog
@@ -46,7 +47,8 @@ def create_app(site: SiteState) -> Starlette:
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         yield
-        await asyncio.get_running_loop().run_in_executor(None, site.close)
+        with ThreadPoolExecutor(1) as alone:  # nothing that waits in another thread can hold it up
+            await asyncio.get_running_loop().run_in_executor(alone, site.close)
 
     def refuse(request: Request, error: ErrorBody, headers: dict[str, str]) -> ASGIApp:
         return renderer.error(request, error, headers)

@@ -7,7 +7,6 @@ all that starts a DuckDB with `views`.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import msgspec
@@ -23,7 +22,6 @@ from quadloom.maintenance.lake.place import (
 )
 from quadloom.maintenance.lake.tables import arrow, schema
 
-_EXPLAIN = re.compile(r"\s*EXPLAIN\s+(ANALYZE\s+)?", re.IGNORECASE)
 _ELSEWHERE = "for anything else, start DuckDB with the tables: `quadloom lake views > views.sql`"
 
 
@@ -41,11 +39,11 @@ def ask(place: DirectoryLake | BucketLake, sql: str, *, limit: int = 0) -> LakeA
     files = lake_files(place)
     with duckdb.connect() as connection:
         for table in TABLES:
-            _define(connection, place, table, files[table])
-        _lock(connection, _paths(place, [name for names in files.values() for name in names]))
+            connection.register(table, _table(place, table, files[table]))
+        _lock(connection)
         try:
-            _check(duckdb, connection, sql)
-            found = connection.execute(sql)
+            question = _question(duckdb, connection, sql)
+            found = connection.execute(question)
             rows = found.fetchmany(limit) if limit else found.fetchall()
         except duckdb.PermissionException as error:
             raise QueryRefused(f"not allowed: {error}", hint=_ELSEWHERE) from None
@@ -60,28 +58,22 @@ def ask(place: DirectoryLake | BucketLake, sql: str, *, limit: int = 0) -> LakeA
         return LakeAnswer(tuple(column[0] for column in found.description or ()), rows)
 
 
-def _check(duckdb: Any, connection: Any, sql: str) -> None:
-    """Only questions: COPY could write to the files of the lake, which may be opened. Raises `QueryRefused`."""
+def _question(duckdb: Any, connection: Any, sql: str) -> Any:
+    """The one statement of `sql`. Raises `QueryRefused` for what is no question. What passes here and writes (a PIVOT
+    inside COPY, an EXPLAIN ANALYZE of one) fails at the locked connection."""
     kinds = duckdb.StatementType
     statements = connection.extract_statements(sql)
-    if len(statements) == 1 and statements[0].type == kinds.EXPLAIN:
-        statements = connection.extract_statements(_EXPLAIN.sub("", sql))
     # A PIVOT is several statements to DuckDB.
-    if len(statements) != 1 or statements[0].type not in (kinds.SELECT, kinds.MULTI):
+    if len(statements) != 1 or statements[0].type not in (kinds.SELECT, kinds.MULTI, kinds.EXPLAIN):
         raise QueryRefused("this is not one SELECT, SHOW, DESCRIBE or EXPLAIN", hint=_ELSEWHERE)
+    return statements[0]
 
 
-def _lock(connection: Any, paths: list[str]) -> None:
-    """From now on the connection opens these files and no others."""
+def _lock(connection: Any) -> None:
+    """From now on the connection opens no file and no address: Arrow reads the tables."""
     connection.execute("SET python_enable_replacements = false")
-    connection.execute(f"SET allowed_paths = [{_quoted(paths)}]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
-
-
-def _paths(place: DirectoryLake | BucketLake, files: list[str]) -> list[str]:
-    """The files as DuckDB opens them; none for a bucket, which Arrow reads."""
-    return [str(place.folder / name) for name in files] if isinstance(place, DirectoryLake) else []
 
 
 def lake_files(place: DirectoryLake | BucketLake) -> dict[str, list[str]]:
@@ -105,44 +97,35 @@ def views(place: DirectoryLake | BucketLake) -> str:
     lines = []
     for table, files in lake_files(place).items():
         if files:
-            lines.append(f"CREATE OR REPLACE VIEW {table} AS SELECT * FROM {_read_parquet(files)};")
+            names = ", ".join("'" + name.replace("'", "''") + "'" for name in files)
+            lines.append(
+                f"CREATE OR REPLACE VIEW {table} AS SELECT * FROM read_parquet([{names}], hive_partitioning = false);"
+            )
     return "\n".join(lines) + "\n"
 
 
-def _define(connection: Any, place: DirectoryLake | BucketLake, table: str, files: list[str]) -> None:
-    if not files:
-        connection.register(table, schema(table).empty_table())
-    elif isinstance(place, DirectoryLake):
-        connection.execute(f"CREATE VIEW {table} AS SELECT * FROM {_read_parquet(_paths(place, files))}")
-    else:
-        connection.register(table, _bucket_dataset(place, table, files))
-
-
-def _read_parquet(files: list[str]) -> str:
-    return f"read_parquet([{_quoted(files)}], hive_partitioning = false)"
-
-
-def _quoted(names: list[str]) -> str:
-    return ", ".join("'" + name.replace("'", "''") + "'" for name in names)
-
-
-def _bucket_dataset(place: BucketLake, table: str, files: list[str]) -> Any:
-    """Read by Arrow: DuckDB's own part for S3 would be downloaded at the first use."""
+def _table(place: DirectoryLake | BucketLake, table: str, files: list[str]) -> Any:
+    """The rows of these files. Arrow reads them, so that DuckDB needs no access to any file."""
     arrow()
-    from pyarrow import dataset, fs
+    from pyarrow import dataset
+
+    if isinstance(place, DirectoryLake):
+        paths, system = [str(place.folder / name) for name in files], None
+    else:
+        root = f"{place.address.bucket}/{place.address.prefix}".rstrip("/")
+        paths, system = [f"{root}/{name}" for name in files], _bucket(place)
+    return dataset.dataset(paths, schema=schema(table), format="parquet", filesystem=system)
+
+
+def _bucket(place: BucketLake) -> Any:
+    from pyarrow import fs
 
     address = place.address
     scheme, _, host = address.endpoint.partition("://")
     options = {"endpoint_override": host, "scheme": scheme} if address.endpoint else {}
     if address.region:
         options["region"] = address.region
-    root = f"{address.bucket}/{address.prefix}".rstrip("/")
-    return dataset.dataset(
-        [f"{root}/{name}" for name in files],
-        schema=schema(table),
-        format="parquet",
-        filesystem=fs.S3FileSystem(**options),
-    )
+    return fs.S3FileSystem(**options)
 
 
 def _duckdb() -> Any:

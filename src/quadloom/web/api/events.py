@@ -37,7 +37,7 @@ def stream(request: WebRequest) -> StreamingResponse:
     site = request.site
 
     async def poll(after: int) -> tuple[int, list[bytes]]:
-        new = await asyncio.get_running_loop().run_in_executor(None, site.crawl.events, after)
+        new = await site.listening.run(lambda: site.crawl.events(after))
         blocks = [encode(event) for event in new if not kinds or event.kind in kinds]
         return (new[-1].id if new else after), blocks
 

@@ -26,7 +26,9 @@ def read_graph(request: WebRequest) -> Response:
     if is_default:
         if format in ("nq", "trig"):
             format = "nt" if format == "nq" else "turtle"  # the merged graph has no name
-        return stream_result(request.site.queries.ask(_ALL, format=format, client=request.client))
+        return stream_result(
+            request.site.queries.ask(_ALL, format=format, client=request.client), request.site.answering
+        )
     nquads = request.site.reader.ask(lambda warehouse: warehouse.stores.quads.graph(graphs[0]))
     if not nquads:
         raise HttpError(404, f"there is no graph {graphs[0][:200]}", hint="a graph has the URL of its page as its name")

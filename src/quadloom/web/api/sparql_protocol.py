@@ -7,17 +7,16 @@ All three ways to send a query (GET, POST of a form, POST of the query itself) a
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Iterator
-
 import msgspec
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from quadloom.asking.sparql.checks import Form
 from quadloom.asking.sparql.result_formats import GRAPH_MEDIA, ROW_MEDIA
 from quadloom.asking.sparql.service import QueryResult, form_of
 from quadloom.web.api.rdf_responses import negotiated_graph
+from quadloom.web.server.block_stream import BlockStream
 from quadloom.web.server.errors import HttpError
+from quadloom.web.server.lanes import Lane
 from quadloom.web.server.negotiation import choose
 from quadloom.web.server.requests import WebRequest
 from quadloom.web.view.terms import is_iri
@@ -137,32 +136,27 @@ def run_query(request: WebRequest, wanted: SparqlRequest) -> Response:
         named_graphs=wanted.named_graphs,
         client=request.client,
     )
-    return stream_result(running)
+    return stream_result(running, request.site.answering)
 
 
-def stream_result(running: QueryResult) -> Response:
+def stream_result(running: QueryResult, lane: Lane) -> Response:
     headers = {"Vary": "Accept", "Cache-Control": "no-store"}
     parts, size, chunks = [], 0, iter(running)
     for chunk in chunks:
         parts.append(chunk)
         size += len(chunk)
         if size > _MAX_BUFFERED:
-            rest = _rest(running, b"".join(parts), chunks)
-            return StreamingResponse(rest, media_type=running.media_type, headers=headers)
+            return BlockStream(
+                lane,
+                b"".join(parts),
+                lambda: next(chunks, b""),
+                running.close,
+                media_type=running.media_type,
+                headers=headers,
+            )
     if running.truncated:
         headers["X-Truncated"] = "true"
     return Response(b"".join(parts), media_type=running.media_type, headers=headers)
-
-
-async def _rest(running: QueryResult, head: bytes, chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """If the client leaves, closing ends the query."""
-    loop = asyncio.get_running_loop()
-    try:
-        yield head
-        while chunk := await loop.run_in_executor(None, next, chunks, b""):
-            yield chunk
-    finally:
-        await asyncio.shield(loop.run_in_executor(None, running.close))
 
 
 def service_description(request: WebRequest) -> Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 from collections import Counter
@@ -35,6 +36,7 @@ from quadloom.web.view.usage import MOST_TERMS, UsageCache
 
 # One more than a client may occupy (`web.concurrency`), so that no single client blocks everybody's queries.
 _QUERY_PROCESSES = 3
+_EXPORTS = 4  # at a time
 _TRUSTED_QUERY = 16 * 1024 * 1024  # bytes of a query of our own
 
 
@@ -65,6 +67,11 @@ class SiteState:
         self.querying = Lane("querying", threads=16, queue=200, max_wait=5.0)
         self.fetching = Lane("fetching", threads=4, queue=8, max_wait=10.0)
         self.waiting = Lane("waiting", threads=8, queue=200, max_wait=5.0)
+        # Responses that wait for their next block. Each needs one thread, and another when its client leaves.
+        self.exporting = Lane("exporting", threads=2 * _EXPORTS, queue=1000, max_wait=math.inf)
+        self.exports = threading.BoundedSemaphore(_EXPORTS)
+        self.answering = Lane("answering", threads=2 * query_processes, queue=1000, max_wait=math.inf)
+        self.listening = Lane("listening", threads=2, queue=10_000, max_wait=math.inf)
         self.tokens = Tokens(Path(settings.web.token_file) if settings.web.token_file else path / FILE)
         self.crawl = CrawlPoller(path, settings, clock)
         self.listeners: Counter[str] = Counter()  # open event streams by client; only the event loop counts
@@ -144,7 +151,7 @@ class SiteState:
             self._queries.close()
         if self._text is not None:
             self._text.close()
-        for lane in (self.querying, self.fetching, self.waiting):
+        for lane in (self.querying, self.fetching, self.waiting, self.exporting, self.answering, self.listening):
             lane.close()
         self.scanner.close()
         self.reader.close()

@@ -240,6 +240,10 @@ def test_a_lake_in_a_bucket(warehouse: Warehouse) -> None:
         "COPY (SELECT 1) TO '{secret}'",
         "EXPLAIN ANALYZE COPY (SELECT 1) TO '{file}'",
         "COPY (SELECT 1 AS a) TO '{file}' (FORMAT parquet)",
+        "COPY (PIVOT quads ON predicate USING count(*)) TO '{file}' (FORMAT parquet, USE_TMP_FILE false)",
+        "EXPLAIN ANALYZE COPY (PIVOT quads ON predicate USING count(*)) TO '{file}' (FORMAT parquet)",
+        "/* EXPLAIN SELECT 1 */ COPY (SELECT 1 AS a) TO '{file}' (FORMAT parquet)",
+        "SELECT * FROM '{file}'",
         "ATTACH '{secret}.db'",
         "INSTALL httpfs",
         "SET enable_external_access = true",
@@ -261,6 +265,8 @@ def test_a_question_reads_the_tables_and_nothing_else(warehouse: Warehouse, tmp_
     assert ask(place, "EXPLAIN SELECT * FROM quads").rows
     assert ask(place, "PIVOT pages ON site USING count(*)").rows
     assert ask(place, "SELECT count(*) > 0 FROM quads").rows == [(True,)], "the lake is as it was"
+    assert ask(place, "SELECT now() > TIMESTAMPTZ '2020-01-01'").rows == [(True,)]
+    assert ask(place, "SELECT now()").rows, "a time with its zone needs a package of its own"
 
 
 def test_the_command_says_nothing_but_the_answer(warehouse: Warehouse) -> None:

@@ -130,7 +130,8 @@ def test_an_archive_with_poison_is_imported_and_kept_in_order(tmp_path: Path) ->
         assert {url.rpartition("/")[2] for url, row in rows.items() if row.kind == "quarantined"} == {"3", "11"}
         assert all(row.archive is not None for row in rows.values())
         given = (tmp_path / "poison.log").read_bytes().splitlines()
-        assert sorted(given) == [b"POISON-HANG"] * 2 + [b"POISON-SEGFAULT"] * 2, "two workers for each"
+        assert given.count(b"POISON-SEGFAULT") == 2, "two workers for each"
+        assert given.count(b"POISON-HANG") in (2, 3), "and one more from which it was taken, since others waited"
         assert warehouse.maintenance.verify().ok
         assert (tmp_path / "poison.log").read_bytes().splitlines() == given, "known poison is not given out again"
         assert warehouse.maintenance.rebuild().pages == 28

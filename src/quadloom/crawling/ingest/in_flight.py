@@ -13,13 +13,13 @@ and replays have no leases: their visits enter with the response.
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
-from isal import isal_zlib
 
-from quadloom.crawling.workers.pool import TransformResult, WorkerPool
+from quadloom.crawling.ingest.waiting_pages import WaitingPage, WaitingPages
+from quadloom.crawling.workers.pool import SLOW_SECONDS, SlowPage, TransformResult, WorkerPool
 from quadloom.model.outcome import HostPace
 from quadloom.model.page import Page
 from quadloom.model.page_result import PageResult
@@ -33,7 +33,6 @@ Amend = Callable[[PageResult], PageResult]
 # Bytes that are written at once, however few pages they are. Workers have half as many: what they answer may be several
 # times as large as the page, and all answers may wait while a batch is written.
 BATCH_BYTES = 8 << 20
-_LARGE_BODY = 1 << 20  # bytes; such bodies are packed while they wait behind others, 2 ms a megabyte
 
 
 class _InFlight(msgspec.Struct):
@@ -47,22 +46,6 @@ class _InFlight(msgspec.Struct):
     only_detect: bool = False
 
 
-class _WaitingPage(msgspec.Struct, frozen=True):
-    """For a worker. `unpacked`: bytes of its body, if that is packed."""
-
-    visit: Visit
-    page: Page
-    unpacked: int = 0
-
-    def packed(self) -> _WaitingPage:
-        body = self.page.body
-        page = msgspec.structs.replace(self.page, body=isal_zlib.compress(body, 1))
-        return _WaitingPage(self.visit, page, len(body))
-
-    def whole(self) -> Page:
-        return msgspec.structs.replace(self.page, body=isal_zlib.decompress(self.page.body, bufsize=self.unpacked))
-
-
 class InFlightVisits:
     """One thread. Its length counts visits; `fingerprint in` asks for one.
 
@@ -71,7 +54,7 @@ class InFlightVisits:
 
     def __init__(self, crawl: CrawlSettings) -> None:
         self._visits: dict[int, _InFlight] = {}
-        self._pages: deque[_WaitingPage] = deque()
+        self._pages = WaitingPages()
         self._sent_bytes = 0
         self._most = min(crawl.batch, -(-crawl.in_flight // 4))  # pages that wait hold places of `in_flight`
         self._seconds = crawl.batch_seconds
@@ -90,6 +73,11 @@ class InFlightVisits:
     @property
     def waiting(self) -> int:
         return len(self._pages)
+
+    @property
+    def has_waiting(self) -> bool:
+        """Pages wait that are not slow, or slow ones with much to hold in memory."""
+        return len(self._pages) > self._pages.slow or (self._pages.slow > 0 and self.bytes > BATCH_BYTES)
 
     @property
     def finished(self) -> int:
@@ -127,25 +115,56 @@ class InFlightVisits:
         size = len(page.body)
         self._visits[visit.fingerprint] = _InFlight(pace, size, amend, step, original, only_detect)
         self.bytes += size
-        waiting = _WaitingPage(visit, page)
-        self._pages.append(waiting.packed() if self._pages and size >= _LARGE_BODY else waiting)
+        waiting = WaitingPage(visit, page)
+        self._pages.put(waiting.packed() if len(self._pages) else waiting)
 
     def send(self, pool: WorkerPool, room: int) -> int:
-        """Give up to `room` pages to the workers, those that wait longest first. Returns the room that is left."""
-        while self._pages and room > 0 and max(self._finished_bytes, 2 * self._sent_bytes) < BATCH_BYTES:
-            waiting = self._pages.popleft()
-            visit, page = waiting.visit, waiting.whole() if waiting.unpacked else waiting.page
-            self._sent_bytes += len(page.body)
-            item = self._visits[visit.fingerprint]
-            pool.submit(visit, page, archive=item.step in ("whole", "fetched"), only_detect=item.only_detect)
+        """Give up to `room` pages to the workers, and slow ones if there is room for those, in the order of
+        `WaitingPages`. Returns the room that is left."""
+        pages = self._pages
+        while pages.slow and pool.slow_room(others=len(pages) > pages.slow) > 0:
+            self._submit(pool, pages.take(slow=True), slow=True)
+        while len(pages) > pages.slow and room > 0 and max(self._finished_bytes, 2 * self._sent_bytes) < BATCH_BYTES:
+            self._submit(pool, pages.take(slow=False), slow=False)
             room -= 1
         return room
+
+    def _submit(self, pool: WorkerPool, waiting: WaitingPage | None, *, slow: bool) -> None:
+        assert waiting is not None
+        visit, page = waiting.visit, waiting.whole()
+        item = self._visits[visit.fingerprint]
+        self._weigh(item, len(page.body))
+        self._sent_bytes += len(page.body)
+        pool.submit(
+            visit,
+            page,
+            archive=item.step in ("whole", "fetched"),
+            only_detect=item.only_detect,
+            slow=slow,
+            number=waiting.number,
+        )
+
+    def _weigh(self, item: _InFlight, weight: int) -> None:
+        self.bytes += weight - item.bytes
+        item.bytes = weight
+
+    def slow(self, slow: SlowPage) -> None:
+        """A page came back from its worker, because others waited for the worker: it waits in the slow lane. There it
+        counts as what it takes packed, so that slow pages do not keep the crawl from leasing others."""
+        self._sent_bytes -= len(slow.page.body)
+        self._pages.charge(slow.visit.host, 2 * SLOW_SECONDS)
+        item = self._visits.get(slow.visit.fingerprint)
+        if item is not None:
+            waiting = WaitingPage(slow.visit, slow.page, number=slow.number).packed()
+            self._weigh(item, waiting.size)
+            self._pages.put(waiting)
 
     def transformed(self, done: TransformResult) -> FinishedVisit:
         """A worker has answered, or the page is quarantined: the visit waits for the next batch."""
         item = self._visits.get(done.visit.fingerprint) or _InFlight()
         self._sent_bytes -= len(done.page.body)
         answer, pace, step = done.answer, item.pace, item.step
+        self._pages.charge(done.visit.host, answer.cpu_seconds if answer is not None else 2 * SLOW_SECONDS)
         if answer is None:
             finished = FinishedVisit(done.visit, done.page, pace, reason=done.reason, step=step)
         elif item.only_detect:
@@ -173,8 +192,7 @@ class InFlightVisits:
 
     def _wait(self, finished: FinishedVisit, item: _InFlight) -> None:
         weight = finished.weight
-        self.bytes += weight - item.bytes
-        item.bytes = weight
+        self._weigh(item, weight)
         self._finished.append(finished)
         self._finished_bytes += weight
 

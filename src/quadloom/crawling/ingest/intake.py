@@ -27,7 +27,7 @@ from quadloom.crawling.ingest.outgoing import OutgoingBuffer
 from quadloom.crawling.ingest.sources import PageSources
 from quadloom.crawling.ingest.traps.filter import TrapFilter
 from quadloom.crawling.ingest.writer import BatchWriter
-from quadloom.crawling.workers.pool import PoolChanged, TransformResult, WorkerPool
+from quadloom.crawling.workers.pool import PoolChanged, SlowPage, TransformResult, WorkerPool
 from quadloom.errors import DiskFull, ShardsLost
 from quadloom.model.event import EventKind
 from quadloom.model.outcome import HostPace, Settlement
@@ -117,8 +117,9 @@ class Ingest:
         self._take_page: TakePage = self.in_flight.add_page
         if stores.phases != ALL_PHASES:
             self._hand_over()
-        self._pool = WorkerPool(workers, settings, inbox.put, inbox.event, inbox.fail)
+        self._pool = WorkerPool(workers, settings, inbox.put, inbox.event, inbox.fail, gives_back=True)
         inbox.on(TransformResult, self._transformed)
+        inbox.on(SlowPage, self.in_flight.slow)
         inbox.on(PoolChanged, lambda _changed: self._pool.redistribute())
         inbox.on(IndexAcks, self._acknowledged)
         inbox.on(LinksFound, lambda found: self.outgoing.waiting.links.extend(found.discoveries))
@@ -147,7 +148,7 @@ class Ingest:
         the same page is settled and a worker has room. `amend` may change what the transformation says before it is
         settled. Returns what was settled meanwhile."""
         settled = self.wait_for(visit.fingerprint)
-        while self.in_flight.waiting:
+        while self.in_flight.has_waiting:
             settled += self.step(_WAIT)
         self.in_flight.add_page(visit, page, pace, amend=amend)
         return settled + self.step(0.0)

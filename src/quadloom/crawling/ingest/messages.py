@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from quadloom.crawling.ingest.index.indexer import IndexAcks, LinksFound
-from quadloom.crawling.workers.pool import PoolChanged, TransformResult
+from quadloom.crawling.workers.pool import PoolChanged, SlowPage, TransformResult
 from quadloom.fetching.fetcher import FetchResult
 from quadloom.model.event import EventKind
 from quadloom.model.visit import Visit
@@ -37,5 +37,13 @@ class NetworkProbed(msgspec.Struct, frozen=True):
 
 
 Message = (
-    FetchedVisits | VisitsLost | NetworkProbed | TransformResult | PoolChanged | IndexAcks | LinksFound | EventMessage
+    FetchedVisits
+    | VisitsLost
+    | NetworkProbed
+    | TransformResult
+    | SlowPage
+    | PoolChanged
+    | IndexAcks
+    | LinksFound
+    | EventMessage
 )

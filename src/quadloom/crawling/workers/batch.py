@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Generic, NamedTuple, TypeVar
 
-from quadloom.crawling.workers.pool import PoolChanged, TransformResult, WorkerPool
+from quadloom.crawling.workers.pool import PoolChanged, SlowPage, TransformResult, WorkerPool
 from quadloom.model.event import EventKind
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
@@ -46,7 +46,7 @@ class TransformPool:
         self, settings: Settings, *, notice: Callable[[EventKind, str], None] = lambda _kind, _text: None
     ) -> None:
         self._notice = notice
-        self._inbox: queue.SimpleQueue[TransformResult | PoolChanged | _PoolNotice | BaseException] = (
+        self._inbox: queue.SimpleQueue[TransformResult | SlowPage | PoolChanged | _PoolNotice | BaseException] = (
             queue.SimpleQueue()
         )
         put = self._inbox.put
@@ -108,5 +108,5 @@ class TransformPool:
         elif isinstance(message, _PoolNotice):
             self._pool.redistribute()
             self._notice(message.kind, message.text)
-        else:
+        elif isinstance(message, BaseException):
             raise message

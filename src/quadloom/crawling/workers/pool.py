@@ -14,6 +14,9 @@ owner calls `redistribute`; a notice of the death tells it when.
 A page that a service takes comes back from its worker at once. It leaves the workers, waits for the answers of its
 services (`quadloom.crawling.workers.services`) and is then sent to any worker, again by `redistribute`. So the speed of
 services does not depend on the number of workers, and their time does not count against the page's deadline.
+
+A page that takes longer than `SLOW_SECONDS` while others wait behind it is taken from its worker, which is replaced,
+and done later, in the slow lane: at most half of the workers have a slow page, and nothing waits behind one.
 """
 
 from __future__ import annotations
@@ -47,6 +50,7 @@ _DEPTH = 4  # pages queued in one worker: enough that it never waits for the own
 _TICK = 0.2  # seconds between two checks of deadlines and memory
 _LATE = 1.0  # a check that comes later than this was held up itself: by a stopped group, or a machine that slept
 _BLAMES = 2
+SLOW_SECONDS = 0.5  # that a page may take while others wait behind it
 _GROW_AFTER = 100  # pages that one worker transforms: starting another costs as much CPU as transforming so many
 _START_SECONDS = 30.0  # a loaded machine may need long to import the parsers; no page is to blame for that
 
@@ -66,12 +70,20 @@ class TransformResult(msgspec.Struct, frozen=True):
 Receiver = Callable[[TransformResult], None]
 
 
+class SlowPage(msgspec.Struct, frozen=True):
+    """A page that was taken from its worker. Submit it again with its number and as slow."""
+
+    visit: Visit
+    page: Page
+    number: int
+
+
 class PoolChanged(msgspec.Struct, frozen=True):
     """A page has left its worker for a service, so there is room, or has come back: call `redistribute`."""
 
 
 class _Worker:
-    __slots__ = ("child", "head_time", "name", "ready", "tasks")
+    __slots__ = ("child", "head_time", "name", "ready", "slow", "tasks")
 
     def __init__(self, child: ChildProcess, name: str) -> None:
         self.child = child
@@ -79,27 +91,40 @@ class _Worker:
         self.tasks: deque[WorkerTask] = deque()
         self.head_time = TaskTime(child.process.pid)
         self.ready = False
+        self.slow: int | None = None  # the number of its slow task
+
+    def next_task(self) -> WorkerTask:
+        """Its head has left."""
+        task = self.tasks.popleft()
+        if task.number == self.slow:
+            self.slow = None
+        self.head_time.begin(time.monotonic())
+        return task
 
 
 class WorkerPool:
-    """`submit` pages while `room()` is not 0; `done` receives `TransformResult`s in any order, and `PoolChanged`.
+    """`submit` pages while `room()` is not 0; `done` receives, in any order, `TransformResult`s, `SlowPage`s and
+    `PoolChanged`.
 
     The workers start with the first call of either. `size` 0: one worker at first, and after `_GROW_AFTER` pages
     `crawl.workers`, or one per core.
 
     `done`, `notice` and `failed` are called from other threads, all other methods belong to the owner's.
-    `failed`: an error of such a thread itself.
+    `failed`: an error of such a thread itself. `gives_back`: slow pages without a receiver come back, as `SlowPage`.
     """
 
     def __init__(
         self,
         size: int,
         settings: Settings,
-        done: Callable[[TransformResult | PoolChanged], None],
+        done: Callable[[TransformResult | SlowPage | PoolChanged], None],
         notice: Callable[[EventKind, str], None],
         failed: Callable[[BaseException], None],
+        *,
+        gives_back: bool = False,
     ) -> None:
         self._size = size
+        self._gives_back = gives_back
         self._settings = settings
         self._done = done
         self._notice = notice
@@ -110,6 +135,7 @@ class WorkerPool:
         self._receivers: dict[int, Receiver] = {}  # by the number of the task
         self._blames: dict[int, list[str]] = {}  # number of a task → why its workers were replaced
         self._unsent: queue.SimpleQueue[WorkerTask] = queue.SimpleQueue()  # tasks to be sent (again)
+        self._slow: deque[WorkerTask] = deque()  # those that did not come back
         self._asked: AskedPages | None = None  # since a page wanted answers of services
         self._generation = 0  # counts `forget_links`
         self._strategies: tuple[str, ...] | None = None  # others than those that the workers began with
@@ -121,13 +147,19 @@ class WorkerPool:
         self._thread: threading.Thread | None = None
 
     def room(self) -> int:
-        """How many pages can be submitted now without waiting."""
+        """How many pages that are not known to be slow can be submitted now without waiting."""
         if self._thread is None:
             self._start()
         if self._asked is not None and self._asked.is_full:
             return 0
         with self._lock:
-            return sum([max(0, _DEPTH - len(worker.tasks)) for worker in self._workers])
+            return sum([max(0, _DEPTH - len(worker.tasks)) for worker in self._workers if worker.slow is None])
+
+    def slow_room(self, *, others: bool) -> int:
+        """How many slow pages can be submitted now. `others`: there are pages that are not slow, too."""
+        with self._lock:
+            most = max(0 if others else 1, len(self._workers) // 2)
+            return most - sum([worker.slow is not None for worker in self._workers])
 
     def submit(
         self,
@@ -137,15 +169,18 @@ class WorkerPool:
         *,
         archive: bool = True,
         only_detect: bool = False,
+        slow: bool = False,
+        number: int | None = None,
     ) -> int:
         """Send a page to the worker with the shortest queue. Its `TransformResult` carries the number returned, and
-        whoever takes it hands it to `receiver`, if there is one."""
+        whoever takes it hands it to `receiver`, if there is one. `slow`: see `slow_room`; `number`: of a `SlowPage`."""
         if self._thread is None:
             self._start()
-        task = WorkerTask(next(self._numbers), visit, page, archive, only_detect=only_detect)
+        number = next(self._numbers) if number is None else number
+        task = WorkerTask(number, visit, page, archive, only_detect=only_detect)
         if receiver is not None:
             self._receivers[task.number] = receiver
-        self._send(task)
+        self._send(task, slow=slow)
         if task.number == _GROW_AFTER and not self._size:
             self._grow(self._settings.crawl.workers or os.cpu_count() or 1)
         return task.number
@@ -154,6 +189,8 @@ class WorkerPool:
         """Send to workers: the pages of those that died, and pages that have come back from services."""
         while not self._unsent.empty():
             self._send(self._unsent.get())
+        while self._slow and self.slow_room(others=False) > 0:
+            self._send(self._slow.popleft(), slow=True)
 
     def forget_links(self) -> None:
         """After a change of scope: make the workers offer all links again."""
@@ -202,9 +239,12 @@ class WorkerPool:
         with self._lock:
             self._workers += [self._start_worker(f"transform-{index}") for index in range(len(self._workers), size)]
 
-    def _send(self, task: WorkerTask) -> None:
+    def _send(self, task: WorkerTask, *, slow: bool = False) -> None:
         with self._lock:
-            worker = min(self._workers, key=lambda candidate: len(candidate.tasks))
+            # Behind a slow page only if all workers have one.
+            worker = min(self._workers, key=lambda candidate: (candidate.slow is not None, len(candidate.tasks)))
+            if slow:
+                worker.slow = task.number
             if self._generation_sent.get(worker.name, 0) != self._generation:
                 self._generation_sent[worker.name] = self._generation
                 task = msgspec.structs.replace(task, forget=True, strategies=self._strategies)
@@ -255,8 +295,7 @@ class WorkerPool:
 
     def _wanted(self, worker: _Worker, wanted: ServicesWanted) -> None:
         with self._lock:
-            task = worker.tasks.popleft()
-            worker.head_time.begin(time.monotonic())
+            task = worker.next_task()
         if self._restarts.is_closed:
             return
         if self._asked is None:
@@ -270,8 +309,7 @@ class WorkerPool:
 
     def _answered(self, worker: _Worker, answer: WorkerAnswer) -> None:
         with self._lock:
-            task = worker.tasks.popleft()
-            worker.head_time.begin(time.monotonic())
+            task = worker.next_task()
         self._restarts.worked()
         causes = self._blames.pop(task.number, None)
         if causes:
@@ -282,6 +320,8 @@ class WorkerPool:
                 self._notice("notice", text)
         receiver = self._receivers.pop(task.number, None)
         self._done(TransformResult(task.visit, task.page, answer, "", task.number, receiver))
+        if self._slow:
+            self._done(PoolChanged())
 
     def _check(self, pause: float) -> None:
         """`pause`: seconds in which this thread could not run."""
@@ -292,28 +332,57 @@ class WorkerPool:
                 continue
             patience = limits.transform_seconds if worker.ready else max(limits.transform_seconds, _START_SECONDS)
             worker.head_time.excuse(pause)
-            if worker.head_time.spent(now) > patience:
+            spent = worker.head_time.spent(now)
+            if spent > patience:
                 self._replace(worker, f"took longer than {limits.transform_seconds:g} s")
             elif worker.child.resident_bytes() > limits.transform_bytes:
                 self._replace(worker, f"used more than {limits.transform_bytes >> 20} MiB of memory")
+            elif spent > SLOW_SECONDS and worker.ready and worker.slow is None:
+                self._head_is_slow(worker)
+
+    def _head_is_slow(self, worker: _Worker) -> None:
+        """Let the page at the head go on as a slow one if nothing waits behind it, or take it from the worker."""
+        with self._lock:
+            if not self._size and len(self._workers) == 1:
+                self._grow(self._settings.crawl.workers or os.cpu_count() or 1)
+            head = worker.tasks[0]
+            if len(worker.tasks) == 1 and self.slow_room(others=False) > 0:
+                worker.slow = head.number
+                return
+        self._restart(worker, was_ready=True, cause="had a slow page")
+        self._postpone(worker.tasks.popleft())
+        for task in worker.tasks:
+            self._unsent.put(task)
+        self._done(PoolChanged())
+
+    def _postpone(self, task: WorkerTask) -> None:
+        """Do a task in the slow lane."""
+        if self._gives_back and task.number not in self._receivers:
+            self._done(SlowPage(task.visit, task.page, task.number))
+        else:
+            self._slow.append(task)
 
     def _replace(self, worker: _Worker, cause: str) -> None:
         """Kill a worker and start another; blame the page at its head, and keep the rest for `redistribute`."""
-        self._selector.unregister(worker.child.channel)
-        with self._lock:
-            self._spent_cpu += worker.child.cpu_seconds()
-            worker.child.close()
         blamed = worker.tasks[0].number if worker.ready and worker.tasks else None
-        if blamed is not None:
-            self._restarts.worked()  # up to the page that ended it; any number of such pages may follow each other
-        # If a pause is due, this thread receives nothing meanwhile.
-        self._restarts.start_again(lambda: self._start_another(worker), was_ready=worker.ready, cause=cause)
+        self._restart(worker, was_ready=blamed is not None, cause=cause)
         for task in worker.tasks:  # with those that were sent to the dead worker meanwhile
             if task.number == blamed:
                 self._blame(task, cause)
             else:
                 self._unsent.put(task)
         self._notice("worker-killed", f"{worker.name} {cause}")
+
+    def _restart(self, worker: _Worker, *, was_ready: bool, cause: str) -> None:
+        """`was_ready`: it has worked, up to the page that ended it; any number of such pages may follow each other."""
+        self._selector.unregister(worker.child.channel)
+        with self._lock:
+            self._spent_cpu += worker.child.cpu_seconds()
+            worker.child.close()
+        if was_ready:
+            self._restarts.worked()
+        # If a pause is due, this thread receives nothing meanwhile.
+        self._restarts.start_again(lambda: self._start_another(worker), was_ready=worker.ready, cause=cause)
 
     def _start_another(self, dead: _Worker) -> None:
         with self._lock:
@@ -323,7 +392,7 @@ class WorkerPool:
     def _blame(self, task: WorkerTask, cause: str) -> None:
         self._blames.setdefault(task.number, []).append(cause)
         if len(self._blames[task.number]) < _BLAMES:
-            self._unsent.put(task)
+            self._postpone(task)
             return
         del self._blames[task.number]
         self._notice("quarantined", f"{task.visit.href}: {cause}")

@@ -15,6 +15,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Literal
@@ -22,6 +23,7 @@ from typing import Literal
 import msgspec
 import pyoxigraph as ox
 from lxml import etree
+from xxhash import xxh3_64_hexdigest
 
 from quadloom.documents.syntaxes.guards import check_triple_terms, check_xml
 from quadloom.documents.syntaxes.registry import Context
@@ -41,6 +43,8 @@ _FORMATS: dict[RdfKind, ox.RdfFormat] = {
 _WITHOUT_GRAPHS: frozenset[RdfKind] = frozenset(("turtle", "ntriples", "rdfxml"))
 _KINDS: dict[str, RdfKind] = {str(kind): kind for kind in _FORMATS}
 _MAX_DEFECTS = 20  # of a line-based file; with more it is something else under a wrong name
+# Between literals: a line that ends with a literal ends with neither a blank node nor an IRI before the full stop.
+_BLANK = re.compile(rb"^_:[^ ]+|(?<= )_:[^ ]+(?= (?:(?:<[^<> ]*>|_:[^ ]+) )?\.$)", re.MULTILINE)
 _DECLARATION = re.compile(rb"""\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([A-Za-z][\w.-]*)["'][^>]{0,200}\?>""")
 
 
@@ -64,7 +68,8 @@ def extract(body: bytes, *, kind: RdfKind, url: str) -> bytes:
 
 def read(body: bytes, *, kind: RdfKind, url: str, limit: int = 200_000, characters: int = MAX_CHARACTERS) -> RdfRead:
     """What can be read of a file: at most `limit` statements of `characters` in all, up to the first defect. Never
-    raises."""
+    raises. The same bytes give the same result: blank nodes are numbered in the order in which they appear, after a
+    hash of the file, so that statements of several files can be put together."""
     try:
         body = _prepared(body, kind)
         parser = ox.parse(body, _FORMATS[kind], base_iri=url)
@@ -76,7 +81,7 @@ def read(body: bytes, *, kind: RdfKind, url: str, limit: int = 200_000, characte
     written = _Written(characters)
     with contextlib.suppress(_Full):
         ox.serialize(islice(statements, limit), written, format=ox.RdfFormat.N_QUADS)  # type: ignore[arg-type]  # it only calls write
-    nquads = written.lines()
+    nquads = written.lines(xxh3_64_hexdigest(body))
     findings = [_finding(defect, kind) for defect in defects]
     if written.full or next(statements, None) is not None:
         kept = nquads.count(b"\n")
@@ -107,11 +112,16 @@ class _Full(Exception):
 
 
 class _Written:
-    """What the serializer writes, up to a limit: a prefix of 1 MB that is used 10,000 times would be 10 GB."""
+    """What the serializer writes, up to a limit: a prefix of 1 MB that is used 10,000 times would be 10 GB.
+
+    The parser gives blank nodes random labels of varying length. So the limit is applied to the lines with their final
+    labels; until then there is room for half as much again, since a random label has at most 34 characters and a final
+    one has 26."""
 
     def __init__(self, characters: int) -> None:
         self._parts: list[bytes] = []
-        self._room = characters
+        self._characters = characters
+        self._room = characters + characters // 2
         self.full = False
 
     def write(self, data: bytes) -> int:
@@ -125,10 +135,21 @@ class _Written:
     def flush(self) -> None:
         """Nothing is buffered."""
 
-    def lines(self) -> bytes:
-        """All that is complete."""
+    def lines(self, labels: str) -> bytes:
+        """All that is complete and within the limit."""
         text = b"".join(self._parts)
-        return text[: text.rfind(b"\n") + 1] if self.full else text
+        if b"_:" in text:
+            text = _numbered(text, labels)
+        if self.full or len(text) > self._characters:
+            self.full = True
+            text = text[: text.rfind(b"\n", 0, self._characters) + 1]
+        return text
+
+
+def _numbered(nquads: bytes, prefix: str) -> bytes:
+    """The lines with blank nodes numbered in the order in which they appear."""
+    numbers: defaultdict[bytes, bytes] = defaultdict(lambda: b"_:%s%08x" % (prefix.encode(), len(numbers)))
+    return _BLANK.sub(lambda match: numbers[match[0]], nquads)
 
 
 def _until_defect(parser: ox.QuadParser, defects: list[SyntaxInvalid], *, goes_on: bool) -> Iterator[ox.Quad]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import pyoxigraph as ox
 import pytest
 
 from quadloom.documents.syntaxes.rdf.files import RdfKind, extract, read
@@ -144,3 +145,19 @@ def test_ordinary_large_xml_passes_the_guards() -> None:
     body = b'<?xml version="1.0"?><!DOCTYPE rdf:RDF [<!ENTITY x "http://x/">]>' + HEAD
     out = extract(body + b"".join(element % n for n in range(2000)) + TAIL, kind="rdfxml", url=URL)
     assert out.count(b"\n") == 8000
+
+
+def test_the_same_bytes_give_the_same_statements_also_at_the_limit() -> None:
+    """Labels of the parser are random and of varying length: they must not decide what is left out."""
+    nested = b"".join(
+        b':s%d :p [ :q [ :r "a> _:b1 ." ; :t "_:b2 <x:g> ."@en ] ] ; :o _:n%d .\n' % (n, n % 7) for n in range(2000)
+    )
+    body = b"@prefix : <http://x.example/> .\n" + nested
+    whole = [read(body, kind="turtle", url="http://x.example/") for _ in range(2)]
+    assert whole[0] == whole[1]
+    assert len(ox.Dataset(ox.parse(whole[0].nquads, ox.RdfFormat.N_QUADS))) == 2000 * 5
+    assert whole[0].nquads.count(b'"a> _:b1 ."') == 2000, "labels inside of literals stay"
+    cut = [read(body, kind="turtle", url="http://x.example/", characters=100_000) for _ in range(5)]
+    assert len({one.nquads for one in cut}) == 1
+    assert 90_000 < len(cut[0].nquads) <= 100_000
+    assert cut[0].findings[0].code == "rdf-truncated"

@@ -181,6 +181,30 @@ def test_what_a_damaged_database_still_says_is_used(tmp_path: Path) -> None:
         assert warehouse.stores.frontier.stats(0.0).queued == len(queued)
 
 
+@pytest.mark.parametrize(
+    ("table", "place", "damage"),
+    [("page", b"", b"\xc1"), ("page", b"http", b"\xff\xfe\xfd"), ("visit", b"", b"\xc1")],
+    ids=["no record", "no UTF-8", "no visit"],
+)
+def test_a_damaged_row_names_the_way_out_and_is_recovered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], table: str, place: bytes, damage: bytes
+) -> None:
+    path = crawled(tmp_path / "warehouse")
+    before = known(path)
+    with sqlite3.connect(path / DATABASE) as connection:
+        (record,) = connection.execute(f"SELECT record FROM {table} ORDER BY fingerprint LIMIT 1").fetchone()
+        start = record.index(place)
+        broken = record[:start] + damage + record[start + len(damage) :]
+        connection.execute(f"UPDATE {table} SET record = ? WHERE record = ?", (broken, record))
+    if table == "page":
+        assert run(["-w", str(path), "verify"]) == 6
+        printed = capsys.readouterr().err
+        assert "the database is damaged" in printed and "quadloom recover" in printed
+    assert run(["-w", str(path), "recover"]) == 0
+    assert [page.href for page in known(path)] == [page.href for page in before]
+    assert run(["-w", str(path), "verify"]) == 0
+
+
 def test_a_file_that_is_no_database_is_recovered_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = crawled(tmp_path / "warehouse")
     before = known(path)

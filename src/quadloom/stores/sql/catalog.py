@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from quadloom.model.outcome import ArchiveRef, PageRow, Settlement
 from quadloom.model.phase import Owed, waiting_states
-from quadloom.model.wire import decode, encode
+from quadloom.model.wire import encode
 from quadloom.stores.protocols.catalog import (
     FIRST_UNINDEXED,
     IndexedPage,
@@ -50,6 +50,7 @@ from quadloom.stores.sql.statements import (
     update,
     upsert,
 )
+from quadloom.stores.sql.stored_records import decode
 
 # Pages that wait for the indexes. The partial index serves only queries that repeat exactly this condition.
 BEHIND = "(indexed_quads <> quads_digest OR indexed_text <> text_digest)"

@@ -15,13 +15,14 @@ import msgspec
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import Settlement
 from quadloom.model.visit import Visit
-from quadloom.model.wire import decode, encode
+from quadloom.model.wire import encode
 from quadloom.process.clock import ClockStamp, stamp, step_since, unix_time
 from quadloom.stores.frontier.frontier import TableFrontier
 from quadloom.stores.frontier.loaded_hosts import INFINITY
 from quadloom.stores.frontier.policy import FrontierPolicy, order_mark
 from quadloom.stores.protocols.frontier import Quota, ScheduledPage, ScopeRules
 from quadloom.stores.sql.queue import SqlFrontierValues
+from quadloom.stores.sql.stored_records import decode
 from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.frontier_tables import SqliteHosts, SqliteQueue, SqliteUrls
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 import numpy as np
@@ -24,6 +27,7 @@ from quadloom.model.page import Page
 from quadloom.model.page_result import PageResult
 from quadloom.model.wire import decode, encode
 from quadloom.process.bulk_tasks import BulkJob, Runner, TaskResult
+from quadloom.process.durable import is_writable
 from quadloom.settings import Settings
 from quadloom.stores.opened import Stores
 from quadloom.stores.protocols.archive import MISSING_FILE
@@ -81,13 +85,17 @@ def verify(
                 drifts.extend(_page_drifts(stores, None, ReprocessedPage(row, None, None)))
     checked = pages - plan.expected.total()
     files = sorted(plan.expected)
-    results = TaskFolder(stores.path / FOLDER, warehouse_job("verify", stores.path, settings), files, resume=resume)
-    for file in results.run(runner if runner is not None and len(files) > 1 else _in_this_process(stores), files):
-        found = decode(results.path(file).read_bytes(), _FileResult)
-        plan.found(file, found.offsets)
-        drifts.extend(found.drifts[: max(0, limit - len(drifts))])
-        checked += len(found.offsets)
-        progress(checked)
+    with ExitStack() as ends:
+        folder = stores.path / FOLDER
+        if not is_writable(stores.path):
+            folder = Path(ends.enter_context(TemporaryDirectory(prefix="quadloom-verify-"))) / FOLDER
+        results = TaskFolder(folder, warehouse_job("verify", stores.path, settings), files, resume=resume)
+        for file in results.run(runner if runner is not None and len(files) > 1 else _in_this_process(stores), files):
+            found = decode(results.path(file).read_bytes(), _FileResult)
+            plan.found(file, found.offsets)
+            drifts.extend(found.drifts[: max(0, limit - len(drifts))])
+            checked += len(found.offsets)
+            progress(checked)
     links = _stored_links(stores)
     for item in reprocessed(settings, pages_apart(stores, plan, lambda _row: True)):
         if len(drifts) < limit:

@@ -13,6 +13,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 
+def is_writable(folder: Path) -> bool:
+    """Whether files can be made in a folder: this process has the right, and the disk is not read-only."""
+    try:
+        return os.access(folder, os.W_OK) and not os.statvfs(folder).f_flag & os.ST_RDONLY
+    except OSError:
+        return False
+
+
 def sync(path: Path) -> None:
     """Return when a file, or the entries of a folder, are on disk."""
     descriptor = os.open(path, os.O_RDONLY)

@@ -46,7 +46,13 @@ class WarehouseLock:
         self._sleep = sleep
         self._path = str(directory.resolve() / "lock")
         self._directory = directory
-        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644) if self._path not in _held else -1
+        try:
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644) if self._path not in _held else -1
+        except OSError as error:
+            raise StoreError(
+                f"cannot write to {directory}: {error.strerror}",
+                hint="copy the warehouse to a disk that can be written, or change its permissions",
+            ) from None
         if self._file < 0:
             raise self._refusal(BlockingIOError(errno.EAGAIN, "held by this process"), "warehouse")
         try:

@@ -14,6 +14,7 @@ from quadloom.cli.session import session
 from quadloom.cli.upkeep.bulk import runner_of
 from quadloom.cli.words import counted, size
 from quadloom.maintenance import prune as pruning
+from quadloom.process.durable import is_writable
 from quadloom.stores.backends import exists
 from quadloom.warehouse import Warehouse
 
@@ -25,7 +26,9 @@ def verify(*, workers: Workers = 0, ray: Ray = None, resume: Resume = False) -> 
     """
     s = session()
     runner = runner_of(s, workers, ray)
-    opened = s.open() if exists(s.warehouse, s.settings) else s.read()  # reading does not create a warehouse
+    # Opening brings an older warehouse up to date; reading neither creates one nor writes to a read-only disk.
+    owned = exists(s.warehouse, s.settings) and is_writable(s.warehouse)
+    opened = s.open() if owned else s.read()
     with opened as warehouse, Progress(s, "verify", total=known_pages(warehouse)) as progress:
         result = warehouse.maintenance.verify(progress=progress.show, runner=runner, resume=resume)
     if s.json:

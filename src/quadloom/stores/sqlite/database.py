@@ -127,8 +127,7 @@ class SqliteDatabase(Transactions):
         if not path.exists():
             raise StoreError(f"there is no warehouse at {path.parent}", hint="run `quadloom crawl URL` first")
         try:
-            connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None)
-            connection.execute("PRAGMA busy_timeout=5000")
+            connection = _reading_connection(path)
             version = _check_identity(connection, path, len(schema))
         except sqlite3.Error as error:
             raise translate(error, path) from error
@@ -216,6 +215,28 @@ class SqliteDatabase(Transactions):
         if self._is_open:
             self._is_open = False
             _wal_indexes.closed(self._identity)
+
+
+def _reading_connection(path: Path) -> sqlite3.Connection:
+    uri = f"{path.resolve().as_uri()}?mode=ro"
+    connection = sqlite3.connect(uri, uri=True, isolation_level=None)
+    connection.execute("PRAGMA busy_timeout=5000")
+    try:
+        connection.execute("PRAGMA schema_version")
+    except sqlite3.OperationalError as error:
+        connection.close()
+        # On a read-only disk SQLite cannot make its files beside the database. Without a log nobody has it open to
+        # write, so that it can be read without them.
+        if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+            raise
+        log = path.with_name(f"{path.name}-wal")
+        if log.exists() and log.stat().st_size:
+            raise StoreError(
+                f"{path} cannot be read on this read-only disk: the last commits are in {log.name}",
+                hint="copy the warehouse to a disk that can be written; it is whole there",
+            ) from error
+        connection = sqlite3.connect(f"{uri}&immutable=1", uri=True, isolation_level=None)
+    return connection
 
 
 def bring_up_to_date(path: Path) -> None:

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from weakref import WeakValueDictionary
 
 import tantivy
@@ -21,7 +22,7 @@ from tantivy import Query
 from quadloom.documents.words.analysis import STEM_FIELDS, word_analyzer
 from quadloom.errors import DiskFull, StoreError, WarehouseLocked
 from quadloom.model.text import TextDocument
-from quadloom.process.durable import make_folder, sync
+from quadloom.process.durable import is_writable, make_folder, sync
 from quadloom.stores.protocols.text import SearchAnswer, SearchRequest
 from quadloom.stores.tantivy.answers import CommittedIndex, answer, words_of
 from quadloom.stores.tantivy.documents import is_outdated, new_schema, to_tantivy, word_fields
@@ -51,12 +52,17 @@ class TantivyText:
         self._heap = heap
         self._commits = 0
         self._committed: CommittedIndex | None = None
+        self._links: TemporaryDirectory[str] | None = None
         if read_only and not (path.is_dir() and tantivy.Index.exists(str(path))):
             raise StoreError(f"there is no text index at {path}", hint="run `quadloom crawl URL` first")
         with translated(path):
             if not read_only:
                 make_folder(path)
-            if tantivy.Index.exists(str(path)):
+            if read_only and not is_writable(path):
+                self._links = TemporaryDirectory(prefix="quadloom-text-", ignore_cleanup_errors=True)
+                self._link_files()
+                self._index = tantivy.Index.open(self._links.name)
+            elif tantivy.Index.exists(str(path)):
                 self._index = tantivy.Index.open(str(path))
             else:
                 self._index = tantivy.Index(new_schema(), path=str(path))
@@ -67,6 +73,14 @@ class TantivyText:
                 self._weights |= dict.fromkeys(STEM_FIELDS, 1.0)
             self._index.register_tokenizer("words", word_analyzer())
             self._writer: tantivy.IndexWriter | None = None if read_only else self._index.writer(heap, 1)
+
+    def _link_files(self) -> None:
+        """The engine makes lock files also to read. In a folder that cannot be written it reads links to all files."""
+        if self._links is not None:
+            for file in self._path.resolve().iterdir():
+                if not file.name.endswith(".lock"):
+                    with suppress(FileExistsError):
+                        Path(self._links.name, file.name).symlink_to(file)
 
     def _open_writer(self) -> tantivy.IndexWriter:
         if self._writer is None:
@@ -141,6 +155,7 @@ class TantivyText:
         with _sharing:
             known = _shared_commits.get(self._path)
             if known is None or known.mark != mark:
+                self._link_files()
                 self._index.reload()
                 known = _shared_commits[self._path] = CommittedIndex(self._index, mark, self._weights)
             return known

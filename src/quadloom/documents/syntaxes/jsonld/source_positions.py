@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from quadloom.documents.syntaxes.jsonld.context import ContextProcessor
 from quadloom.documents.syntaxes.jsonld.expand import expand_document
-from quadloom.documents.syntaxes.jsonld.extraction import CONTEXTS, context_loader, page_processor, script_texts
+from quadloom.documents.syntaxes.jsonld.extraction import context_loader, page_processor, script_texts
 from quadloom.documents.syntaxes.jsonld.fast import FastWalk, NotSimple
 from quadloom.documents.syntaxes.jsonld.json import MAX_DEPTH, Json
 from quadloom.documents.syntaxes.jsonld.rdf import RdfWriter
@@ -179,15 +179,15 @@ class _TracedPlaces:
                 if subject is not None:
                     self._objects.setdefault(subject, []).append(entry)
 
-    def _walk(self, value: Json, base: str, sink: Sink, processor: Callable[[], ContextProcessor]) -> None:
-        walk = _TracedWalk(processor, CONTEXTS, sink.blank, base)
+    def _walk(self, value: Json, base: str, sink: Sink, processor: ContextProcessor) -> None:
+        walk = _TracedWalk(processor, sink.blank, base)
         try:
             walk.document(value)
             self._subjects.update(walk.subjects)
         except NotSimple:
             writer = RdfWriter(lambda _s, _p, _o, _graph: None, sink.blank)
             try:
-                writer.write(expand_document(processor(), ActiveContext.initial(base), value, base))
+                writer.write(expand_document(processor, ActiveContext.initial(base), value, base))
             except SyntaxInvalid:
                 return
         except SyntaxInvalid:

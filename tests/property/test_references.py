@@ -22,11 +22,11 @@ BASES = st.sampled_from(
 )
 PIECES = st.sampled_from(
     [
-        "/", "//", ".", "..", "../", "./", "/../", "a", "B9", "-", "_", "~", "%2e", "%2E", "%41", "%", "%20", "%2", "E", "?", "#", "&", "=",
+        "/", "//", ".", "..", "../", "./", "/../", "a", "B9", "-", "_", "~", "%2e", "%2E", "%41", "?", "#", "&", "=",
         ":", "@", ";", ",", "!", "http:", "https:", "http://", "https://", "HTTP://", "host.example", "Host.Example",
         "xn--a", "1.2.3.4", "0x7f.1", "a.1", ":80", ":443", "mailto:", "javascript:", " ", "\t", "\n", "\\",
         "é", "|", "^", "'", '"', "<", "{", "[", "*", "+", "$", "(", "xn--fsq.example", "a..b", "-a.example",
-        "a.example.", "localhost", "\x00", "http", "https",
+        "%", "%20", "%2", "E", "a.example.", "localhost", "\x00", "http", "https",
     ]
 )  # fmt: skip
 REFERENCES = st.one_of(st.lists(PIECES, max_size=8).map("".join), st.text(max_size=30))

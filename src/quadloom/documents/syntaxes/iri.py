@@ -236,8 +236,8 @@ def _without_dots(path: str) -> str:
     return "/".join(kept)
 
 
-# Characters that are kept as they are in path and query, and escapes. But `%2e` is a dot in disguise, and a percent sign
-# that begins no escape is escaped itself.
+# Characters that are kept as they are in path and query, and escapes. But `%2e` is a dot in disguise, and a percent
+# sign that begins no escape is escaped itself.
 _plain = re.compile(r"(?!.*%(?:2[eE]|(?![0-9A-Fa-f]{2})))[A-Za-z0-9/_~!$&()*+,;=:@.?%-]*\Z", re.DOTALL).match
 _other_scheme = re.compile(r"(?!https?:)[A-Za-z][A-Za-z0-9+.-]*:", re.IGNORECASE).match
 _SHORT = MAX_LENGTH // 2
@@ -256,9 +256,9 @@ class ReferenceResolver:
     """Resolves the hrefs of one page against its base.
 
     A page has about a hundred references, and a full parse costs 2.4 to 6 µs each. Most are plain: absolute, from the
-    root, without a scheme, in the same folder or in one above, or a query, with or without a fragment, in characters that the URL
-    standard leaves alone. For those a few cheap tests prove that joining is concatenation; all others go to the
-    standard's parser. A property test checks that both agree.
+    root, without a scheme, in the same folder or in one above, or a query, with or without a fragment, in characters
+    that the URL standard leaves alone. For those a few cheap tests prove that joining is concatenation; all others go
+    to the standard's parser. A property test checks that both agree.
     """
 
     __slots__ = ("_folders", "_intricate", "_origin", "_page", "base")

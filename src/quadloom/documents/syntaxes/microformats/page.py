@@ -53,6 +53,7 @@ _TYPE = re.compile(rf"h-{_NAME}\Z")
 _PROPERTY = re.compile(rf"(p|u|dt|e)-({_NAME})\Z")
 _KINDS: dict[str, Kind] = {"p": "p", "u": "u", "dt": "dt", "e": "e"}
 _ORDER = tuple(_KINDS)
+_PREFIXES = ("h-", *(f"{kind}-" for kind in _KINDS))
 ANY_ROOT = '[class*="h-"],' + ",".join(f".{name}" for name in ROOTS)
 
 
@@ -63,12 +64,18 @@ class ClassNames:
 
     def __init__(self, text: str, ignored: Set[str]) -> None:
         self.tokens = tokens_of(text)
+        self.inert = NAMES.isdisjoint(self.tokens) and not any(token.startswith(_PREFIXES) for token in self.tokens)
+        self.types: list[str] = []
+        self.classic: list[str] = []
+        self.properties: list[Property] = []
+        if self.inert:  # as nearly all are
+            return
         self.types = sorted({token for token in self.tokens if token not in ignored and _TYPE.match(token)})
         self.classic = sorted({ROOTS[token] for token in self.tokens if token in ROOTS}) if not self.types else []
         named = (match for token in self.tokens if (match := _PROPERTY.match(token)))
         # The order of the specification: it matters if prefixes share a name.
         found = dict.fromkeys((_KINDS[match[1]], match[2]) for match in named)
-        self.properties: list[Property] = sorted(found, key=lambda one: _ORDER.index(one[0]))
+        self.properties = sorted(found, key=lambda one: _ORDER.index(one[0]))
         self.inert = not self.types and not self.properties and NAMES.isdisjoint(self.tokens)
 
 

@@ -48,7 +48,7 @@ def invalid(code: str, detail: object = None) -> SyntaxInvalid:
     return SyntaxInvalid(code if detail is None else f"{code}: {str(detail)[:200]}", code=code)
 
 
-class TermDefinition(msgspec.Struct, eq=False):
+class TermDefinition(msgspec.Struct, eq=False, gc=False):
     """A term definition. `language`, `direction` and `context` are UNSET if the author said nothing."""
 
     iri: str | None = None

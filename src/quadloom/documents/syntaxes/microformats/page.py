@@ -15,10 +15,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Set
+from functools import lru_cache
 
 import msgspec
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from quadloom.documents.memo import Memo
 from quadloom.documents.syntaxes.microformats.classic import (
     ITEM,
     NAMES,
@@ -53,12 +55,13 @@ _TYPE = re.compile(rf"h-{_NAME}\Z")
 _PROPERTY = re.compile(rf"(p|u|dt|e)-({_NAME})\Z")
 _KINDS: dict[str, Kind] = {"p": "p", "u": "u", "dt": "dt", "e": "e"}
 _ORDER = tuple(_KINDS)
+_MAX_CLASSES = 8192  # texts of class attributes whose meaning is remembered: about 5 MB
 _PREFIXES = ("h-", *(f"{kind}-" for kind in _KINDS))
 ANY_ROOT = '[class*="h-"],' + ",".join(f".{name}" for name in ROOTS)
 
 
 class ClassNames:
-    """What the text of a class attribute means. One is made per distinct text, since pages repeat theirs."""
+    """What the text of a class attribute means. One is made per distinct text, since sites repeat theirs."""
 
     __slots__ = ("classic", "inert", "properties", "tokens", "types")
 
@@ -77,6 +80,11 @@ class ClassNames:
         found = dict.fromkeys((_KINDS[match[1]], match[2]) for match in named)
         self.properties = sorted(found, key=lambda one: _ORDER.index(one[0]))
         self.inert = not self.types and not self.properties and NAMES.isdisjoint(self.tokens)
+
+
+@lru_cache(maxsize=4)
+def _meanings(ignored: frozenset[str]) -> Memo[str, ClassNames]:
+    return Memo(lambda text: ClassNames(text, ignored), _MAX_CLASSES)
 
 
 class _Root(msgspec.Struct, eq=False):
@@ -115,7 +123,7 @@ class MicroformatPage:
         self._selector = selector
         self._ignored = ignored
         self._ids: dict[str, LexborNode] | None = None
-        self._classes: dict[str, ClassNames] = {}
+        self._meanings = _meanings(frozenset(ignored))
         self._marked: set[int] = set()
         self._included = 0
         self.dropped = 0
@@ -145,7 +153,7 @@ class MicroformatPage:
     def _root(
         self, node: LexborNode, attributes: dict[str, str | None], owner: _Root | None, level: int = 0
     ) -> _Root | None:
-        meaning = self._meaning(attributes)
+        meaning = self._meanings[attributes.get("class") or ""]
         if node.tag == "template":
             return None
         if meaning.types:
@@ -164,18 +172,15 @@ class MicroformatPage:
 
     def _has_root(self, node: LexborNode) -> bool:
         """Whether an item stands inside: it is the value then, in its own words."""
-        inside = (self._meaning(found.attributes) for found in node.css("[class]") if found.mem_id != node.mem_id)
+        inside = (
+            self._meanings[found.attributes.get("class") or ""]
+            for found in node.css("[class]")
+            if found.mem_id != node.mem_id
+        )
         return any(meaning.types or meaning.classic for meaning in inside)
 
-    def _meaning(self, attributes: dict[str, str | None]) -> ClassNames:
-        text = attributes.get("class") or ""
-        meaning = self._classes.get(text)
-        if meaning is None:
-            meaning = self._classes[text] = ClassNames(text, self._ignored)
-        return meaning
-
     def _is_type(self, text: str) -> bool:
-        return bool(self._meaning({"class": text}).types)
+        return bool(self._meanings[text].types)
 
     def _assign(self, owner: _Root, start: LexborNode, depth: int, active: tuple[int, ...]) -> None:
         """Assign what is below `start` to `owner` and the roots found there; `active` are the includes in progress."""
@@ -185,11 +190,10 @@ class MicroformatPage:
         nodes = start.css("[class],[rel]")
         if active:
             self._included += _INCLUDE_COST + len(nodes)
-        known = self._classes
+        known = self._meanings
         for node in nodes:
             attributes = node.attributes
-            # Most elements end here, so the cache is asked without a call.
-            meaning = known.get(attributes.get("class") or "") or self._meaning(attributes)
+            meaning = known[attributes.get("class") or ""]
             if meaning.inert and "rel" not in attributes:
                 continue
             address = node.mem_id
@@ -242,7 +246,7 @@ class MicroformatPage:
         return self._ids.get(name)
 
     def _properties(self, attributes: dict[str, str | None], owner: _Root) -> tuple[list[Property], list[Property]]:
-        meaning = self._meaning(attributes)
+        meaning = self._meanings[attributes.get("class") or ""]
         if owner.vocabulary is None:
             return meaning.properties, []
         properties = owner.vocabulary.properties(meaning.tokens)

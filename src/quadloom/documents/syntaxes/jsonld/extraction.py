@@ -60,7 +60,8 @@ def extract(
     """The dataset of a JSON-LD document, or of the scripts of an HTML page, as N-Quads with blank nodes.
 
     Follows the specification to the letter: of a page the first script counts, or the one that the fragment of `url`
-    names, or all with `extract_all_scripts`. `loader(url)` returns the bytes of a remote context or a `LoadedDocument`;
+    names, or all with `extract_all_scripts`; a page without a script is empty. `loader(url)` returns the bytes of a
+    remote context or a `LoadedDocument`;
     without it only the bundled contexts are known. `expand_context` is a context as JSON (value or bytes) or its
     address. Raises `SyntaxInvalid` whose `code` is the specification's error code.
     """
@@ -221,9 +222,7 @@ def _page(body: bytes, url: str, base: str | None, every: bool) -> tuple[Json, s
     found = scripts_of(body, fragment)
     page_base = jsonld_iri.resolve(base if base is not None else address, found.base)
     if not every:
-        if not found.texts:
-            raise invalid("loading document failed", "the page has no JSON-LD script")
-        return read_script(found.texts[0]), page_base
+        return (read_script(found.texts[0]) if found.texts else []), page_base
     documents: list[Json] = []
     for text in found.texts:
         value = read_script(text)

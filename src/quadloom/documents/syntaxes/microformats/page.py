@@ -14,6 +14,7 @@ then at its only fitting child, then at the only fitting child of its only child
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Set
 from functools import lru_cache
 
@@ -55,6 +56,7 @@ _TYPE = re.compile(rf"h-{_NAME}\Z")
 _PROPERTY = re.compile(rf"(p|u|dt|e)-({_NAME})\Z")
 _KINDS: dict[str, Kind] = {"p": "p", "u": "u", "dt": "dt", "e": "e"}
 _ORDER = tuple(_KINDS)
+_MAX_REPEATS = 4  # of one name in a class attribute: each takes the text of its element
 _MAX_CLASSES = 8192  # texts of class attributes whose meaning is remembered: about 5 MB
 _PREFIXES = ("h-", *(f"{kind}-" for kind in _KINDS))
 ANY_ROOT = '[class*="h-"],' + ",".join(f".{name}" for name in ROOTS)
@@ -76,9 +78,10 @@ class ClassNames:
         self.types = sorted({token for token in self.tokens if token not in ignored and _TYPE.match(token)})
         self.classic = sorted({ROOTS[token] for token in self.tokens if token in ROOTS}) if not self.types else []
         named = (match for token in self.tokens if (match := _PROPERTY.match(token)))
-        # The order of the specification: it matters if prefixes share a name.
-        found = dict.fromkeys((_KINDS[match[1]], match[2]) for match in named)
-        self.properties = sorted(found, key=lambda one: _ORDER.index(one[0]))
+        found = Counter((_KINDS[match[1]], match[2]) for match in named)
+        # What is stated twice is there twice. The order of the specification matters if prefixes share a name.
+        repeated = [one for one, times in found.items() for _ in range(min(times, _MAX_REPEATS))]
+        self.properties = sorted(repeated, key=lambda one: _ORDER.index(one[0]))
         self.inert = not self.types and not self.properties and NAMES.isdisjoint(self.tokens)
 
 

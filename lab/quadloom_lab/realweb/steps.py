@@ -16,7 +16,7 @@ from typing import NamedTuple
 from quadloom.documents.extract import chosen
 from quadloom.documents.pipeline import process_page
 from quadloom.documents.syntaxes.installed import SYNTAXES
-from quadloom.documents.syntaxes.registry import Context, Extractor
+from quadloom.documents.syntaxes.registry import Context
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.settings import Settings
@@ -25,12 +25,12 @@ from quadloom_lab.realweb.web import RealPage
 
 _STEPS = (
     ("quadloom.documents.transform", "detect_body", "detect"),
-    ("quadloom.documents.transform", "signs_in", "signs of syntaxes"),
+    ("quadloom.documents.syntaxes.registry:Reading", "find_signs", "signs of syntaxes"),
     ("quadloom.documents.transform", "_add_data_links", "links in data"),
     ("quadloom.documents.transform", "_checked", "checks"),
     ("quadloom.documents.syntaxes.registry", "tame", "guard of the parser"),
     ("quadloom.documents.syntaxes.registry", "parse_html", "parse"),
-    ("quadloom.documents.syntaxes.registry", "elements_of", "elements by number"),
+    ("quadloom.documents.syntaxes.html.elements", "elements_of", "elements by number"),
     ("quadloom.documents.syntaxes.html.page", "read_head", "head"),
     ("quadloom.documents.syntaxes.html.page", "read_links", "links"),
     ("quadloom.documents.pipeline", "page_graph", "canonical quads"),
@@ -140,9 +140,9 @@ def _measuring(clock: _Clock) -> Iterator[None]:
     phase = import_module("quadloom.documents.transform")
     guarded = phase._guarded
 
-    def by_syntax(context: Context, extractor: Extractor) -> object:
-        name = extractor.syntax if getattr(extractor.run, "__name__", "") != "read_text" else "text"
-        return clock.measured(guarded, f"syntax {name}")(context, extractor)
+    def by_syntax(context: Context, syntax: str, run: Callable[[Context], None]) -> object:
+        name = syntax if getattr(run, "__name__", "") != "read_text" else "text"
+        return clock.measured(guarded, f"syntax {name}")(context, syntax, run)
 
     replaced.append((phase, "_guarded", guarded))
     setattr(phase, "_guarded", by_syntax)  # noqa: B010

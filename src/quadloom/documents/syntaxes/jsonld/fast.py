@@ -10,7 +10,7 @@ compares both on generated documents.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from quadloom.documents.syntaxes import iri as jsonld_iri
 from quadloom.documents.syntaxes.jsonld.context import ContextProcessor
@@ -83,14 +83,12 @@ class FastWalk:
             context = self._processor.process(context, element["@context"], self._base)
         if context.previous is not None or context.direction is not None:
             raise NotSimple
-        plans = context.plans
+        plans = cast(dict[str, _Plan], context.plans)
         name: Json | Unset = UNSET
         types: Json | Unset = UNSET
         properties: list[tuple[_Plan, Json]] = []
         for key, value in element.items():
-            plan = plans.get(key)
-            if not isinstance(plan, _Plan):
-                plan = _planned(context, key)
+            plan = plans.get(key) or _planned(context, key)
             if not plan.keyword:
                 if not plan.skip:
                     properties.append((plan, value))

@@ -24,7 +24,7 @@ BASE = "https://w3c.github.io/json-ld-api/tests/"
 CONTEXT_LINK = "http://www.w3.org/ns/json-ld#context"
 TYPES = {".jsonld": "application/ld+json", ".json": "application/json", ".html": "text/html"}
 # The floor: fewer cases than this means that the suite was not found as a whole.
-LEAST_CASES = {"toRdf": 338, "html": 33, "remote-doc": 18}
+LEAST_CASES = {"toRdf": 338, "html": 32, "remote-doc": 18}
 
 pytestmark = pytest.mark.skipif(not SUITE.is_dir(), reason="the JSON-LD suite is not at ../shared/suites/json-ld")
 
@@ -38,6 +38,8 @@ def cases(manifest: str) -> list[ParameterSet]:
         option = case.get("option", {})
         if option.get("specVersion") == "json-ld-1.0" or option.get("produceGeneralizedRdf"):
             continue
+        if case["@id"] == "#te006":
+            continue  # an error of expansion; `extract` is toRdf, for which a page without a script is empty
         if case["input"].startswith("expand/"):
             continue  # one case borrows its input from a part of the suite that is not in the folder
         found.append(pytest.param(case, id=case["@id"].lstrip("#")))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
+import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 
 from quadloom.documents.syntaxes.jsonld.context import ContextProcessor
 from quadloom.documents.syntaxes.jsonld.expand import expand_document
-from quadloom.documents.syntaxes.jsonld.fast import ContextCache, FastWalk, NotSimple
+from quadloom.documents.syntaxes.jsonld.fast import FastWalk, NotSimple
 from quadloom.documents.syntaxes.jsonld.json import Json
 from quadloom.documents.syntaxes.jsonld.loader import ContextLoader
 from quadloom.documents.syntaxes.jsonld.rdf import RdfWriter
@@ -20,7 +22,6 @@ from quadloom.errors import SyntaxInvalid
 from thoroughness import examples
 
 PAGE = "https://example.org/shop/page?x=1"
-CACHE = ContextCache()
 LOADER = ContextLoader()
 
 SCHEMA = st.sampled_from(
@@ -92,12 +93,20 @@ LISTS = st.one_of(
 
 def plain_nodes(children: st.SearchStrategy[Json]) -> st.SearchStrategy[Json]:
     """What shops and newspapers write."""
-    items = st.one_of(SCALARS, VALUES, NODE_IDS, children, st.lists(st.one_of(SCALARS, children), max_size=3), LISTS)
+    many = st.lists(st.one_of(SCALARS, children), max_size=3)
+    items = st.one_of(SCALARS, VALUES, NODE_IDS, children, many, LISTS, st.builds(lambda found: {"@list": found}, many))
     return st.builds(
         lambda entries, keywords: {**keywords, **entries},
         st.dictionaries(st.one_of(KEYS, ODD_KEYS), items, max_size=5),
         st.fixed_dictionaries(
-            {}, optional={"@type": st.one_of(STRINGS, st.lists(STRINGS, max_size=2)), "@id": STRINGS}
+            {},
+            optional={
+                "@type": st.one_of(STRINGS, st.lists(STRINGS, max_size=2)),
+                "@id": STRINGS,
+                "@context": st.one_of(
+                    SCHEMA, st.builds(lambda known: [known, {"ex": "https://example.org/ns#"}], SCHEMA)
+                ),
+            },
         ),
     )
 
@@ -108,7 +117,7 @@ def odd_nodes(children: st.SearchStrategy[Json]) -> st.SearchStrategy[Json]:
         {},
         optional={
             "@type": st.none(),
-            "@context": LOCAL,
+            "@context": CONTEXTS,
             "@index": st.just("1"),
             "@graph": st.lists(children, max_size=1),
             "words": st.fixed_dictionaries({"en": STRINGS}, optional={"@none": SCALARS}),
@@ -128,10 +137,21 @@ def documents(
     )
 
 
-def complete(document: Json) -> list[tuple[str, str, str]]:
+class ByTheBook(ContextProcessor):
+    """Defines every term of every context each time that it is named."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda url: msgspec.structs.replace(LOADER.load(url), shared=None))
+
+    def _history(self, *_arguments: object) -> None:
+        return None
+
+
+def complete(document: Json, processor: ContextProcessor | None = None) -> list[tuple[str, str, str]]:
     statements: list[tuple[str, str, str]] = []
     writer = RdfWriter(lambda s, p, o, _graph: statements.append((s, p, o)), Sink().blank)
-    writer.write(expand_document(ContextProcessor(LOADER.load), ActiveContext.initial(PAGE), document, PAGE))
+    processor = processor or ContextProcessor(LOADER.load)
+    writer.write(expand_document(processor, ActiveContext.initial(PAGE), document, PAGE))
     return statements
 
 
@@ -154,8 +174,22 @@ def test_both_ways_agree_on_odd_documents(document: Json) -> None:
     compare(document)
 
 
+@settings(max_examples=examples(30, 600), deadline=None)
+@given(documents(odd_nodes, CONTEXTS))
+def test_shared_contexts_are_those_of_the_algorithm(document: Json) -> None:
+    try:
+        expected = complete(document, ByTheBook())
+    except SyntaxInvalid as error:
+        with pytest.raises(SyntaxInvalid) as caught:
+            complete(document)
+        assert caught.value.code == error.code
+        return
+    assert complete(document) == expected
+    assert complete(document) == expected  # now that the contexts are cached
+
+
 def compare(document: Json) -> None:
-    walk = FastWalk(lambda: ContextProcessor(LOADER.load), CACHE, Sink().blank, PAGE)
+    walk = FastWalk(ContextProcessor(LOADER.load), Sink().blank, PAGE)
     try:
         walk.document(document)
     except NotSimple:

@@ -26,7 +26,7 @@ PIECES = st.sampled_from(
         ":", "@", ";", ",", "!", "http:", "https:", "http://", "https://", "HTTP://", "host.example", "Host.Example",
         "xn--a", "1.2.3.4", "0x7f.1", "a.1", ":80", ":443", "mailto:", "javascript:", " ", "\t", "\n", "\\",
         "é", "|", "^", "'", '"', "<", "{", "[", "*", "+", "$", "(", "xn--fsq.example", "a..b", "-a.example",
-        "a.example.", "localhost", "\x00", "http", "https",
+        "%", "%20", "%2", "E", "a.example.", "localhost", "\x00", "http", "https",
     ]
 )  # fmt: skip
 REFERENCES = st.one_of(st.lists(PIECES, max_size=8).map("".join), st.text(max_size=30))
@@ -73,6 +73,16 @@ REFERENCES = st.one_of(st.lists(PIECES, max_size=8).map("".join), st.text(max_si
 @example("https://site.example/a/b", "C:x")
 @example("https://site.example/a/b", "httpx://a.example/")
 @example("https://site.example/a/b", "java\nscript:x")
+@example("https://site.example/a/b", "//other.example/x")
+@example("http://site.example/a/b", "///x")
+@example("https://site.example/a/b", "//other.example")
+@example("https://site.example/a/b", "//a%2eb/x")
+@example("https://site.example/a/b", "//a%41b/x")
+@example("https://site.example/a/b", "http://a")
+@example("https://site.example/a/b", "https://a.example#x")
+@example("https://site.example/a/b", "https://a.example?x")
+@example("https://site.example/a/b", "/x%20y/%2e%2E/z")
+@example("https://site.example/a/b", "x%zz%C3%A9?%2e")
 def test_quick_join_is_the_standard_join(base: str, reference: str) -> None:
     assert ReferenceResolver(base)(reference) == resolve(reference, base)
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 
 import quadloom_lab
-from quadloom_lab.realweb.web import RealWeb
+from quadloom_lab.realweb.web import OPEN_WEB, SMALL, RealWeb
 
 _ROBOTS = b"User-agent: *\nDisallow: /private/\n"
 
@@ -32,10 +32,12 @@ class ServedWeb(msgspec.Struct, frozen=True):
     seed: int
     port: int
     skeletons: str = ""
+    small: bool = False
 
     def web(self) -> RealWeb:
         skeletons = Path(self.skeletons) if self.skeletons else None
-        return RealWeb(self.pages, self.hosts, self.seed, self.port, skeletons)
+        like = SMALL if self.small else OPEN_WEB
+        return RealWeb(self.pages, self.hosts, self.seed, self.port, skeletons, like)
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from quadloom_lab.realweb.web import RealPage
 
 _STEPS = (
     ("quadloom.documents.transform", "detect_body", "detect"),
-    ("quadloom.documents.syntaxes.registry", "signs_in", "signs of syntaxes"),
+    ("quadloom.documents.syntaxes.registry:Reading", "find_signs", "signs of syntaxes"),
     ("quadloom.documents.transform", "_add_data_links", "links in data"),
     ("quadloom.documents.transform", "_checked", "checks"),
     ("quadloom.documents.syntaxes.registry", "tame", "guard of the parser"),

@@ -24,8 +24,26 @@ TYPES = {
     "image": "image/png",
 }
 _SHARES = {"html": 82, "rss": 3, "atom": 2, "rdfxml": 3, "turtle": 2, "xml": 4, "jsonld": 1, "image": 3}
-_MEDIAN_BYTES, _SPREAD = 27_000, 0.85  # of HTML pages: lognormal, so that the mean is 39 KB
-_SMALLEST, _LARGEST = 3_000, 900_000
+_SPREAD = 0.85  # of the size of HTML pages, which is lognormal
+_SMALLEST, _LARGEST = 3_000, 2_000_000
+
+
+class Proportions(NamedTuple):
+    """What HTML pages are like. `median`: bytes. `scripted`: the part of them in scripts and styles, in `scripts`
+    pieces. `links`: the median number. `is_graph`: JSON-LD is a graph whose nodes name their context again, and Open
+    Graph has a dozen properties."""
+
+    median: int
+    scripted: float
+    scripts: int
+    links: int
+    is_graph: bool
+
+
+SMALL = Proportions(27_000, 0.25, 1, 30, is_graph=False)
+"""Documents and blogs: 42 KB, 50 links and 27 statements in the mean."""
+OPEN_WEB = Proportions(118_000, 0.65, 30, 88, is_graph=True)
+"""News and shops, after a thousand public pages: 150 KB, 120 links and 90 statements in the mean."""
 
 
 class RealPage(NamedTuple):
@@ -44,10 +62,17 @@ class RealWeb:
     """Pages on hosts 127.0.1.1 and following, all reachable by links from the first page of each."""
 
     def __init__(
-        self, pages: int, hosts: int = 20, seed: int = 1, port: int = 80, skeletons: Path | None = None
+        self,
+        pages: int,
+        hosts: int = 20,
+        seed: int = 1,
+        port: int = 80,
+        skeletons: Path | None = None,
+        proportions: Proportions = SMALL,
     ) -> None:
         rng = Random(f"{seed} plan")
         self._seed = seed
+        self._like = proportions
         self._blocks = Skeletons(skeletons).blocks if skeletons is not None else blocks
         self.hosts = [f"127.0.1.{number + 1}:{port}" for number in range(hosts)]
         kinds = rng.choices(list(_SHARES), weights=list(_SHARES.values()), k=pages)
@@ -92,7 +117,7 @@ class RealWeb:
 
     def _hrefs(self, rng: Random, number: int) -> list[str]:
         hrefs = ["/" + self.url(child).split("/", 3)[3] for child in self._children.get(number, ())]
-        for _ in range(_long_tail(rng, 30, 0.6, 3, 300)):
+        for _ in range(_long_tail(rng, self._like.links, 0.6, 3, 10 * self._like.links)):
             chance = rng.random()
             if chance < 0.9:
                 hrefs.append(self._anywhere(rng))
@@ -104,7 +129,7 @@ class RealWeb:
         return hrefs
 
     def _html(self, rng: Random, number: int, url: str) -> str:
-        size = _long_tail(rng, _MEDIAN_BYTES, _SPREAD, _SMALLEST, _LARGEST)
+        size = _long_tail(rng, self._like.median, _SPREAD, _SMALLEST, _LARGEST)
         hrefs = self._hrefs(rng, number)
         menu = hrefs[: len(hrefs) // 3]
         title = words(rng, 6)
@@ -112,15 +137,26 @@ class RealWeb:
         head.append('<meta name="viewport" content="width=device-width"><link rel="stylesheet" href="/style.css">')
         if rng.random() < 0.6:
             said = {"title": title, "type": "article", "url": url, "image": f"{url}.png", "description": words(rng, 20)}
+            if self._like.is_graph:
+                said |= {name: words(rng, 2) for name in _MORE_SAID}
             head += [f'<meta property="og:{name}" content="{escape(text)}">' for name, text in said.items()]
         inside: list[str] = []
-        for syntax, share in (("jsonld", 0.45), ("microdata", 0.3), ("rdfa", 0.15)):
+        for syntax, share in (("jsonld", 0.8 if self._like.is_graph else 0.45), ("microdata", 0.3), ("rdfa", 0.15)):
             if rng.random() < share:
-                (head if syntax == "jsonld" else inside).append(markup(_described(rng, url, title), syntax))
-        head.append(script(rng, size // 4))
+                described = _described(rng, url, title)
+                if self._like.is_graph and syntax == "jsonld":
+                    described = _graph(rng, url, title, described)
+                (head if syntax == "jsonld" else inside).append(markup(described, syntax))
+        scripted = int(size * self._like.scripted)
+        head.append(script(rng, scripted // self._like.scripts))
         rest = iter(hrefs[len(menu) :])
-        main = self._blocks(rng, size * 2 // 3, rest)
+        main = self._blocks(rng, (size - scripted) * 8 // 9, rest)
         main.insert(rng.randrange(len(main) + 1), "\n".join(inside))
+        for number in range(1, self._like.scripts):
+            piece = script(rng, scripted // self._like.scripts)
+            if number % 4 == 0:
+                piece = _style(rng, scripted // self._like.scripts)
+            main.insert(rng.randrange(len(main) + 1), piece)
         tail = "".join(f'<li><a href="{escape(href)}">{words(rng, 2)}</a></li>' for href in rest)
         items = "".join(f'<li class="menu"><a href="{escape(href)}">{words(rng, 2)}</a></li>\n' for href in menu)
         return (
@@ -128,6 +164,9 @@ class RealWeb:
             f"{items}</ul></nav></header>\n<main><h1>{title}</h1>{''.join(main)}"
             f"</main>\n<footer><ul>{tail}</ul><p>&copy; {words(rng, 4)}</p></footer></body></html>\n"
         )
+
+
+_MORE_SAID = ("site_name", "locale", "image:width", "image:height", "image:alt", "updated_time", "see_also")
 
 
 def _long_tail(rng: Random, median: float, spread: float, least: int, most: int) -> int:
@@ -161,6 +200,41 @@ def _described(rng: Random, url: str, title: str) -> Described:
         place = {"@type": "Place", "name": words(rng, 2), "address": words(rng, 4)}
         return {**common, "startDate": day, "location": place, "performer": person}
     return {**common, "recipeIngredient": [words(rng, 2) for _ in range(8)], "author": person, "cookTime": "PT40M"}
+
+
+def _graph(rng: Random, url: str, title: str, described: Described) -> Described:
+    """The description among those of its page, site and publisher, as plug-ins of blogs and shops write them."""
+    site = url.split("/", 3)[2]
+    picture: Described = {"@type": "ImageObject", "url": f"{url}/logo.png", "width": 600, "height": 60}
+    publisher: Described = {"@type": "Organization", "name": words(rng, 2), "logo": picture, "url": f"http://{site}/"}
+    trail = [
+        {"@type": "ListItem", "position": place + 1, "item": {"@id": f"{url}/up/{place}", "name": words(rng, 2)}}
+        for place in range(4)
+    ]
+    own = {"@context": "https://schema.org"}
+    return {
+        "@graph": [
+            {"@type": "WebSite", "@id": f"http://{site}/#website", "name": words(rng, 3), "url": f"http://{site}/"},
+            {"@type": "WebPage", "@id": f"{url}#page", "name": title, "inLanguage": "en", "dateModified": "2026-01-05"},
+            {"@type": "BreadcrumbList", "itemListElement": trail},
+            {
+                **described,
+                "publisher": {**own, **publisher},
+                "mainEntityOfPage": {**own, "@type": "WebPage", "@id": url},
+            },
+            *({**own, "@type": "WebPage", "name": words(rng, 4), "image": {**own, **picture}} for _ in range(4)),
+        ]
+    }
+
+
+def _style(rng: Random, size: int) -> str:
+    rule = ".{}-{} > .{} {{ margin: {}px auto; background: url(data:image/png;base64,{}) }}\n"
+    rules: list[str] = []
+    while sum(map(len, rules)) < size:
+        code = f"{rng.getrandbits(600):x}"
+        names = (rng.choice("abcdefgh"), rng.randrange(99), rng.choice("xyz"), rng.randrange(99))
+        rules.append(rule.format(*names, code))
+    return f"<style>{''.join(rules)}</style>"
 
 
 def _rss(rng: Random, url: str, links: list[str]) -> str:

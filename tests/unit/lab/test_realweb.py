@@ -13,7 +13,7 @@ import quadloom
 from quadloom.settings import Settings
 from quadloom_lab.realweb.server import ServedWeb, free_port, serving
 from quadloom_lab.realweb.steps import step_costs
-from quadloom_lab.realweb.web import RealWeb
+from quadloom_lab.realweb.web import OPEN_WEB, RealWeb
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +44,17 @@ def test_every_page_is_reachable_and_pages_have_the_proportions_of_real_ones(web
     stated = {name for page in documents for name, _ in found[page.url].syntaxes}
     assert {"html", "opengraph", "jsonld", "microdata", "rdfa"} <= stated
     assert not [one for result in found.values() for one in result.findings if one.code.endswith("-failed")]
+
+
+def test_pages_have_the_proportions_of_the_open_web() -> None:
+    open_web = RealWeb(100, hosts=4, seed=3, port=8999, proportions=OPEN_WEB)
+    pages = [page for page in open_web.pages() if page.kind == "html"]
+    found = [quadloom.transform(page.body, url=page.url, content_type=page.content_type) for page in pages]
+    assert 120_000 < mean(len(page.body) for page in pages) < 180_000
+    assert 100 < mean(len(one.links) for one in found) < 150
+    assert 70 < mean(len(one.triples) for one in found) < 110
+    assert mean(page.body.count(b"<script") + page.body.count(b"<style") for page in pages) > 20
+    assert any(page.body.count(b'"@context"') > 5 for page in pages)
 
 
 def test_markup_of_a_folder_becomes_the_bodies(tmp_path: Path) -> None:

@@ -46,6 +46,8 @@ class _Dropped:
         self._base = base
 
     def is_dropped(self, key: str, text: str) -> bool:
+        if text.isidentifier():  # a type, as most are: it is part of an IRI
+            return False
         term = self._terms.get(key)
         is_address = key in ("@id", "@type") or (term is not None and term.type == "@id")
         return is_address and not text.startswith("_:") and not is_well_formed(resolve(self._base, text))

@@ -10,7 +10,7 @@ from collections.abc import Container, Iterator, Sequence
 
 from quadloom.documents.checks.locating import placed
 from quadloom.documents.syntaxes.html.elements import Elements
-from quadloom.documents.syntaxes.html.start_tags import tags_of
+from quadloom.documents.syntaxes.html.start_tags import first_tags_of
 from quadloom.documents.syntaxes.jsonld.source_positions import jsonld_blocks
 from quadloom.documents.syntaxes.jsonld.terms import KEYWORDS, UNKNOWN_KEY, UNKNOWN_KEYWORD
 from quadloom.documents.syntaxes.registry import Context
@@ -62,13 +62,14 @@ def _loose_properties(context: Context) -> list[Finding]:
     listed = ", ".join(names[:_NAMED]) + (" …" if len(names) > _NAMED else "")
     items = sum(values[at][1] is not None for at in loose)
     lost = f", {items} of them whole items" if items else ""
+    places = _tag_places(context, elements, numbers[: loose[0] + 1], ("itemprop", "itemscope"))
     how_many = "1 element with itemprop is" if len(loose) == 1 else f"{len(loose)} elements with itemprop are"
     return [
         _finding(
             context,
             "microdata-loose-property",
             f"{how_many} outside of every item{lost}, and ignored: {listed}",
-            _tag_places(context, elements, numbers, ("itemprop", "itemscope")).get(numbers[loose[0]], -1),
+            places.get(numbers[loose[0]], -1),
             "put it inside an element with itemscope and itemtype, or name its id in the itemref of an item",
             "microdata",
             found=names[0],
@@ -90,15 +91,16 @@ def _types_without_vocabulary(context: Context) -> list[Finding]:
     numbers = elements.having(("typeof", "vocab"))
     values = elements.values(numbers, ("typeof", "vocab"))
     above = _holders(elements, numbers, [bool((vocab or "").strip()) for _, vocab in values])
-    ignored: list[tuple[int, str]] = []  # element and term
+    ignored: list[tuple[int, str]] = []  # place among the elements, and term
     for at, (types, vocab) in enumerate(values):
         terms = [name for name in (types or "").split() if ":" not in name]
         if terms and not above[at] and not (vocab or "").strip():
-            ignored.append((numbers[at], terms[0]))
+            ignored.append((at, terms[0]))
     if not ignored:
         return []
-    places = _tag_places(context, elements, numbers, ("typeof", "vocab"))
-    return [_without_vocabulary(context, term, places.get(number, -1)) for number, term in ignored[:_MOST]]
+    ignored = ignored[:_MOST]
+    places = _tag_places(context, elements, numbers[: ignored[-1][0] + 1], ("typeof", "vocab"))
+    return [_without_vocabulary(context, term, places.get(numbers[at], -1)) for at, term in ignored]
 
 
 def _without_vocabulary(context: Context, term: str, place: int) -> Finding:
@@ -125,8 +127,9 @@ def _holders(elements: Elements, numbers: Sequence[int], holds: Sequence[bool]) 
 def _tag_places(
     context: Context, elements: Elements, numbers: list[int], attributes: tuple[str, ...]
 ) -> dict[int, int]:
-    """Where the tags of these elements begin in the source, as far as that is known."""
-    tags = tags_of(context.utf8, elements, numbers, frozenset(attributes))
+    """Where the tags of these elements begin in the source, as far as that is known. They are the first that have one
+    of the attributes."""
+    tags = first_tags_of(context.utf8, elements, numbers, frozenset(attributes))
     return {number: tag.start for number, tag in tags.items()}
 
 

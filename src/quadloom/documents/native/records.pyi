@@ -12,10 +12,9 @@ T = TypeVar("T", bound=tuple[str, str, int])
 def join_all(
     references: list[str | None], origin: str, folder: str, page: str, origins: dict[str, bool], longest: int, /
 ) -> list[str | None]:
-    """What `_concatenated` of `quadloom.documents.syntaxes.iri` gives for each reference, but for an origin that is not
-    yet among
-    `origins`: None. The folder begins with the origin and a slash. Without an origin only absolute references can be
-    joined, without a page no queries."""
+    """What `ReferenceResolver.concatenated` of `quadloom.documents.syntaxes.iri` gives for each reference. `origins` is
+    asked for each origin. The folder begins with the origin and a slash. Without an origin only absolute references can
+    be joined, without a page no queries."""
 
 def link_terms(
     triples: tuple[Triple, ...],

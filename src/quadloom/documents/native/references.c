@@ -21,7 +21,7 @@ typedef struct {
 
 static int is_plain(unsigned char byte) {
     return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
-           (byte != 0 && strchr("/_~!$&()*+,;=:@.?-", byte) != NULL);
+           (byte != 0 && strchr("/_~!$&()*+,;=:@.?%-", byte) != NULL);
 }
 
 static int has(span text, char sign) { return memchr(text.at, sign, text.length) != NULL; }
@@ -34,6 +34,21 @@ static int begins(span text, const char *with) {
 static int has_dotted_segment(span text) {
     for (size_t at = 0; at + 1 < text.length; at++) {
         if (text.at[at] == '/' && text.at[at + 1] == '.') {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int is_hex(char sign) {
+    return (sign >= '0' && sign <= '9') || ((sign | 0x20) >= 'a' && (sign | 0x20) <= 'f');
+}
+
+/* Escapes are kept as they are, but %2e is a dot in disguise, and a percent sign that begins none is escaped itself. */
+static int has_odd_escape(span text) {
+    for (size_t at = 0; at < text.length; at++) {
+        if (text.at[at] == '%' && (at + 2 >= text.length || !is_hex(text.at[at + 1]) || !is_hex(text.at[at + 2]) ||
+                                   (text.at[at + 1] == '2' && (text.at[at + 2] | 0x20) == 'e'))) {
             return 1;
         }
     }
@@ -71,19 +86,47 @@ static PyObject *joined(span head, span rest) {
     return target;
 }
 
-/* The reference itself, if the URL standard is known to leave its scheme and host as they are. */
+/* Whether the URL standard leaves this origin as it is; -1 = an exception is set. */
+static int is_known_origin(const base *base, span text) {
+    PyObject *origin = PyUnicode_FromStringAndSize(text.at, (Py_ssize_t)text.length);
+    PyObject *plain = origin != NULL ? PyObject_GetItem(base->origins, origin) : NULL;
+    const int known = plain == NULL ? -1 : plain == Py_True;
+    Py_XDECREF(origin);
+    Py_XDECREF(plain);
+    return known;
+}
+
+/* The reference itself, with a slash behind a bare host, if the URL standard leaves its scheme and host as they are. */
 static PyObject *whole(const base *base, span rest) {
     const char *slash = rest.length > 8 ? memchr(rest.at + 8, '/', rest.length - 8) : NULL;
-    if (!begins(rest, "http") || slash == NULL || slash - rest.at > ORIGIN) {
+    const size_t length = slash != NULL ? (size_t)(slash - rest.at) : rest.length;
+    if (!begins(rest, "http") || rest.length < 8 || length > ORIGIN) {
         Py_RETURN_NONE;
     }
-    PyObject *origin = PyUnicode_FromStringAndSize(rest.at, slash - rest.at);
-    PyObject *plain = origin != NULL ? PyDict_GetItemWithError(base->origins, origin) : NULL;
-    Py_XDECREF(origin);
-    if (plain == NULL && PyErr_Occurred()) {
+    const int known = is_known_origin(base, (span){rest.at, length});
+    if (known < 0) {
         return NULL;
     }
-    return plain == Py_True ? joined(rest, (span){"", 0}) : Py_NewRef(Py_None);
+    return known ? joined(rest, (span){"/", slash == NULL}) : Py_NewRef(Py_None);
+}
+
+/* As `whole`, for a reference without a scheme: it has that of the base. */
+static PyObject *beside(const base *base, span rest) {
+    char text[ORIGIN + 8];
+    const char *colon = memchr(base->origin.at, ':', base->origin.length);
+    const char *slash = rest.length > 2 ? memchr(rest.at + 2, '/', rest.length - 2) : NULL;
+    const span scheme = {base->origin.at, colon != NULL ? (size_t)(colon - base->origin.at) + 1 : 0};
+    const size_t length = scheme.length + (slash != NULL ? (size_t)(slash - rest.at) : rest.length);
+    if (slash == NULL || scheme.length == 0 || length > ORIGIN) {
+        Py_RETURN_NONE;
+    }
+    memcpy(text, scheme.at, scheme.length);
+    memcpy(text + scheme.length, rest.at, length - scheme.length);
+    const int known = is_known_origin(base, (span){text, length});
+    if (known < 0) {
+        return NULL;
+    }
+    return known ? joined(scheme, rest) : Py_NewRef(Py_None);
 }
 
 /* The target, None if concatenation is not proved to be right; NULL = an exception is set. */
@@ -97,6 +140,9 @@ static PyObject *target_of(const base *base, span rest) {
         if (!is_plain((unsigned char)rest.at[at])) {
             Py_RETURN_NONE;
         }
+    }
+    if (has_odd_escape(rest)) {
+        Py_RETURN_NONE;
     }
     const int is_dotted = rest.at[0] == '.';
     int up = 0;
@@ -120,7 +166,7 @@ static PyObject *target_of(const base *base, span rest) {
         return joined(above(base, up), rest);
     }
     if (first == '/') {
-        return begins(rest, "//") ? Py_NewRef(Py_None) : joined(base->origin, rest);
+        return begins(rest, "//") ? beside(base, rest) : joined(base->origin, rest);
     }
     if (first == '?') {
         return base->page.length == 0 ? Py_NewRef(Py_None) : joined(base->page, rest);

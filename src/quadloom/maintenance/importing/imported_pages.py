@@ -20,7 +20,7 @@ from typing import Protocol
 
 import msgspec
 import pyoxigraph as ox
-from fastwarc.warc import ArchiveIterator
+from fastwarc.warc import ArchiveIterator, WarcRecord
 
 from quadloom.documents.archives.content_coding import BodyDecoder, coding_of
 from quadloom.documents.archives.warc_records import WarcBlock, warc_blocks
@@ -40,6 +40,7 @@ RDF_SUFFIXES = {
 _SUFFIX = re.compile(r"\.([a-z]+)(?:\.(gz|zst))?$", re.IGNORECASE)
 _DIGEST = re.compile(r"[0-9a-f]{32}\Z")
 _STATUS = re.compile(r"[1-5][0-9]{2}\Z", re.ASCII)
+_CODED = re.compile(rb"(?i)\n(?:transfer|content)-encoding")
 _HTTP = "application/http; msgtype=response"
 _LATEST = 253_402_300_799.0  # end of the year 9999: no date is later
 _PIECE = 64 * 1024
@@ -144,17 +145,19 @@ def _foreign(record: WarcBlock, limits: LimitSettings) -> Page | None:
     headers: tuple[tuple[str, str], ...] = (("content-type", record.header("content-type")),)
     body = record.block
     if record.is_response:
-        head = f"WARC/1.1\r\nWARC-Type: response\r\nContent-Type: {_HTTP}\r\nContent-Length: {len(body)}\r\n\r\n"
-        alone = ArchiveIterator(io.BytesIO(head.encode() + body + b"\r\n\r\n"), parse_http=False)
-        parsed = next(alone)
-        parsed.parse_http(auto_decode="transfer")
+        # Only the head goes through the library if the body is as it was sent, which saves two copies of it.
+        end = body.find(b"\r\n\r\n") + 4
+        is_plain = end > 3 and _CODED.search(body, 0, end) is None
+        parsed = _http_record(body[:end] if is_plain else body)
+        if is_plain and parsed.reader.read(1):  # the head ends earlier, with line breaks of another kind
+            is_plain, parsed = False, _http_record(body)
         if parsed.http_headers is None:
             return None
         status = parsed.http_headers.status_code or 0
         headers = tuple((name.lower(), value) for name, value in parsed.http_headers.astuples()[: limits.header_count])
         # The library would unpack a whole bomb.
         coding = coding_of(", ".join(value for name, value in headers if name == "content-encoding"))
-        body = _decoded(parsed.reader, coding, limits)
+        body = body[end:] if is_plain else _decoded(parsed.reader, coding, limits)
     return Page(
         url,
         url,
@@ -166,6 +169,14 @@ def _foreign(record: WarcBlock, limits: LimitSettings) -> Page | None:
         record.header("warc-ip-address"),
         truncated=len(body) > limits.body_bytes or record.is_long,
     )
+
+
+def _http_record(block: bytes) -> WarcRecord:
+    """The block of a response as a record whose HTTP head is parsed."""
+    head = f"WARC/1.1\r\nWARC-Type: response\r\nContent-Type: {_HTTP}\r\nContent-Length: {len(block)}\r\n\r\n"
+    record = next(ArchiveIterator(io.BytesIO(b"".join((head.encode(), block, b"\r\n\r\n"))), parse_http=False))
+    record.parse_http(auto_decode="transfer")
+    return record
 
 
 def _decoded(reader: SizedReader, coding: str | None, limits: LimitSettings) -> bytes:

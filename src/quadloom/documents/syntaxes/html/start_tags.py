@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Iterator
 from heapq import merge
+from itertools import islice
 from typing import NamedTuple
 
 import re2
@@ -50,7 +51,7 @@ def tags_of(source: bytes, elements: Elements, numbers: list[int], attributes: f
     tags = list(_tags(source, attributes, iter((_NOWHERE,))))
     if [tag[1].decode("latin-1").lower() for tag in tags] == names:
         return {number: StartTag(*tag.span()) for number, tag in zip(numbers, tags, strict=True)}
-    return _compared(elements, numbers, list(_tags(source, attributes, _hidden(source))), attributes)
+    return _compared(elements, numbers, _tags(source, attributes, _hidden(source)), attributes)
 
 
 def attribute_places(source: bytes, attribute: str, value: str) -> list[int]:
@@ -92,25 +93,36 @@ def _is_in(before: bytes, attributes: tuple[bytes, ...]) -> bool:
     return name.lower().endswith(attributes)
 
 
+def first_tags_of(
+    source: bytes, elements: Elements, numbers: list[int], attributes: frozenset[str]
+) -> dict[int, StartTag]:
+    """As `tags_of`, for the first of those elements: the source is read only as far as it takes."""
+    return _compared(elements, numbers, _tags(source, attributes, _hidden(source)), attributes)
+
+
 def _compared(
-    elements: Elements, numbers: list[int], tags: list[re.Match[bytes]], attributes: frozenset[str]
+    elements: Elements, numbers: list[int], tags: Iterator[re.Match[bytes]], attributes: frozenset[str]
 ) -> dict[int, StartTag]:
     """As `tags_of`, if the source has other tags than the tree has elements."""
-    read = [
+    read = (
         (tag, tag[1].decode("utf-8", "replace").lower(), values)
         for tag in tags
         if (values := _values(tag[2], attributes))
-    ]
+    )
+    ahead: list[tuple[re.Match[bytes], str, dict[str, str]]] = []
     found: dict[int, StartTag] = {}
-    place = 0
     for number in numbers:
         own = {name: value or "" for name, value in elements.attributes(number).items() if name in attributes}
         element_name = elements.tag(number)
-        for at in range(place, min(place + _LOOK_AHEAD, len(read))):
-            tag, name, values = read[at]
+        for at in range(_LOOK_AHEAD):
+            if at == len(ahead):
+                ahead += islice(read, 1)
+            if at == len(ahead):
+                break
+            tag, name, values = ahead[at]
             if name == element_name and _same(values, own):
                 found[number] = StartTag(*tag.span())
-                place = at + 1
+                del ahead[: at + 1]
                 break
     return found
 

@@ -9,7 +9,7 @@ from quadloom.documents.syntaxes import iri as jsonld_iri
 from quadloom.documents.syntaxes.jsonld import json as jsonld_json
 from quadloom.documents.syntaxes.jsonld.context import ContextProcessor
 from quadloom.documents.syntaxes.jsonld.expand import expand_document
-from quadloom.documents.syntaxes.jsonld.fast import ContextCache, FastWalk, NotSimple
+from quadloom.documents.syntaxes.jsonld.fast import FastWalk, NotSimple
 from quadloom.documents.syntaxes.jsonld.json import (
     JSONLD_TYPE,
     Json,
@@ -36,7 +36,6 @@ from quadloom.model.quads import Triple
 _LOADS = 64  # of one document given to `extract`, whose caller chose the loader; the crawl allows fewer
 
 _BUNDLED = ContextLoader()
-CONTEXTS = ContextCache()
 _REPAIRS = {
     "bom": ("a byte order mark precedes the JSON", "save the template as UTF-8 without BOM"),
     "comment": ("HTML comment marks around the JSON", "remove <!-- and -->: a script needs no hiding"),
@@ -61,7 +60,8 @@ def extract(
     """The dataset of a JSON-LD document, or of the scripts of an HTML page, as N-Quads with blank nodes.
 
     Follows the specification to the letter: of a page the first script counts, or the one that the fragment of `url`
-    names, or all with `extract_all_scripts`. `loader(url)` returns the bytes of a remote context or a `LoadedDocument`;
+    names, or all with `extract_all_scripts`; a page without a script is empty. `loader(url)` returns the bytes of a
+    remote context or a `LoadedDocument`;
     without it only the bundled contexts are known. `expand_context` is a context as JSON (value or bytes) or its
     address. Raises `SyntaxInvalid` whose `code` is the specification's error code.
     """
@@ -165,16 +165,16 @@ def write(
     return findings
 
 
-def page_processor(loader: Callable[[], ContextLoader]) -> Callable[[], ContextProcessor]:
-    """The context processor of one page, created if a context is not known. The loader's limits are for the page."""
+def page_processor(loader: Callable[[], ContextLoader]) -> ContextProcessor:
+    """The context processor of one page. `loader` is called if a context is not known; its limits are for the page."""
 
     @cache
-    def processor() -> ContextProcessor:
+    def started() -> ContextLoader:
         contexts = loader()
         contexts.start()
-        return ContextProcessor(contexts.load)
+        return contexts
 
-    return processor
+    return ContextProcessor(lambda url: started().load(url))
 
 
 def context_loader(context: Context) -> ContextLoader:
@@ -190,19 +190,17 @@ def _bounded(fetch: Loader, loads: int, max_bytes: int) -> ContextLoader:
     return ContextLoader(fetch, loads=loads, max_bytes=max_bytes)
 
 
-def _statements(
-    value: Json, base: str, sink: Sink, processor: Callable[[], ContextProcessor]
-) -> tuple[list[Triple], int]:
+def _statements(value: Json, base: str, sink: Sink, processor: ContextProcessor) -> tuple[list[Triple], int]:
     """Statements of one document, by the fast path or, if that gives up, by the complete one; and how many were
     dropped."""
-    walk = FastWalk(processor, CONTEXTS, sink.blank, base)
+    walk = FastWalk(processor, sink.blank, base)
     try:
         walk.document(value)
         return walk.statements, walk.dropped
     except NotSimple:
         statements: list[Triple] = []
         writer = RdfWriter(lambda s, p, o, _graph: statements.append((s, p, o)), sink.blank)
-        writer.write(expand_document(processor(), ActiveContext.initial(base), value, base))
+        writer.write(expand_document(processor, ActiveContext.initial(base), value, base))
         return statements, writer.dropped
 
 
@@ -224,9 +222,7 @@ def _page(body: bytes, url: str, base: str | None, every: bool) -> tuple[Json, s
     found = scripts_of(body, fragment)
     page_base = jsonld_iri.resolve(base if base is not None else address, found.base)
     if not every:
-        if not found.texts:
-            raise invalid("loading document failed", "the page has no JSON-LD script")
-        return read_script(found.texts[0]), page_base
+        return (read_script(found.texts[0]) if found.texts else []), page_base
     documents: list[Json] = []
     for text in found.texts:
         value = read_script(text)

@@ -10,12 +10,9 @@ compares both on generated documents.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
-
-import msgspec
+from typing import NamedTuple, cast
 
 from quadloom.documents.syntaxes import iri as jsonld_iri
-from quadloom.documents.syntaxes.jsonld import contexts
 from quadloom.documents.syntaxes.jsonld.context import ContextProcessor
 from quadloom.documents.syntaxes.jsonld.json import Json
 from quadloom.documents.syntaxes.jsonld.rdf import FIRST, NIL, REST, is_language, scalar
@@ -23,10 +20,9 @@ from quadloom.documents.syntaxes.jsonld.terms import KEYWORDS, UNSET, ActiveCont
 from quadloom.documents.syntaxes.terms import TYPE, XSD, literal
 
 _MAX_PLANS = 5000  # keys remembered for one context; authors invent more, so the cache is emptied when full
-_MAX_CONTEXTS = 256
-_MAX_KEY = 4096  # longer contexts are not remembered
 _NO_TERM = TermDefinition()
 _VALUE_KEYS = frozenset(("@value", "@type", "@language"))
+_LIST_KEYS = frozenset(("@list", "@set", "@value"))  # of objects within a list that take the complete path
 
 
 class NotSimple(Exception):
@@ -44,48 +40,11 @@ class _Plan(NamedTuple):
     skip: bool = False
 
 
-class ContextCache:
-    """Active contexts by the JSON that makes them, shared by the pages of a worker: most sites use the same few."""
-
-    def __init__(self) -> None:
-        self._known: dict[str | bytes, ActiveContext] = {}  # by address or JSON
-
-    def get(self, processor: Callable[[], ContextProcessor], local: Json, base: str) -> ActiveContext:
-        if not isinstance(local, str) and not _is_independent(local):
-            return processor().process(ActiveContext.initial(base), local, base)
-        key = local if isinstance(local, str) else msgspec.json.encode(local)
-        context = self._known.get(key)
-        if context is None:
-            bundled = contexts.find(local) if isinstance(local, str) else None
-            context = bundled.active if bundled else processor().process(ActiveContext.initial(base), local, base)
-            if len(key) > _MAX_KEY or (bundled is None and isinstance(local, str)):  # the server may change it
-                return context
-            if len(self._known) >= _MAX_CONTEXTS:
-                self._known.clear()
-            self._known[key] = context
-        return context.rebased(base)
-
-
-def _is_independent(local: Json) -> bool:
-    """Whether a context gives the same terms on every page: bundled or inline, and without relative IRIs."""
-    if isinstance(local, list):
-        return all(_is_independent(item) for item in local)
-    if isinstance(local, str):
-        return contexts.find(local) is not None
-    if not isinstance(local, dict) or "@base" in local or "@import" in local:
-        return False
-    vocab = local.get("@vocab", "a://")
-    return isinstance(vocab, str) and "://" in vocab
-
-
 class FastWalk:
     """Statements of one document into `statements`; `dropped` counts those whose terms were not well-formed."""
 
-    def __init__(
-        self, processor: Callable[[], ContextProcessor], cache: ContextCache, blank: Callable[[], str], base: str
-    ) -> None:
+    def __init__(self, processor: ContextProcessor, blank: Callable[[], str], base: str) -> None:
         self._processor = processor
-        self._cache = cache
         self._blank = blank
         self._base = base
         self._labels: dict[str, str] = {}
@@ -98,10 +57,9 @@ class FastWalk:
             for item in value:
                 self.document(item)
         elif isinstance(value, dict):
+            context = ActiveContext.initial(self._base)
             if "@context" in value:
-                context = self._cache.get(self._processor, value["@context"], self._base)
-            else:
-                context = ActiveContext.initial(self._base)
+                context = self._processor.process(context, value["@context"], self._base)
             if "@graph" in value:
                 if value.keys() - {"@context", "@graph"}:
                     raise NotSimple
@@ -122,17 +80,15 @@ class FastWalk:
     def _node(self, element: dict[str, Json], context: ActiveContext, *, begun: bool = False) -> str | None:
         """Write a node object and what it contains; `begun`: its own @context is already in `context`."""
         if not begun and "@context" in element:
-            context = self._processor().process(context, element["@context"], self._base)
+            context = self._processor.process(context, element["@context"], self._base)
         if context.previous is not None or context.direction is not None:
             raise NotSimple
-        plans = context.plans
+        plans = cast(dict[str, _Plan], context.plans)
         name: Json | Unset = UNSET
         types: Json | Unset = UNSET
         properties: list[tuple[_Plan, Json]] = []
         for key, value in element.items():
-            plan = plans.get(key)
-            if not isinstance(plan, _Plan):
-                plan = _planned(context, key)
+            plan = plans.get(key) or _planned(context, key)
             if not plan.keyword:
                 if not plan.skip:
                     properties.append((plan, value))
@@ -192,8 +148,10 @@ class FastWalk:
     def _list(self, items: list[Json], subject: str | None, plan: _Plan, context: ActiveContext) -> str:
         if subject is None or plan.predicate is None:
             raise NotSimple  # a list that nothing refers to is not written
-        if any(item is None or isinstance(item, (list, dict)) for item in items):
-            raise NotSimple
+        items = [item for item in items if item is not None]
+        for item in items:
+            if isinstance(item, list) or (isinstance(item, dict) and not _LIST_KEYS.isdisjoint(item)):
+                raise NotSimple
         if not items:
             return NIL
         cells = [self._blank() for _ in items]

@@ -20,7 +20,7 @@ import msgspec
 from quadloom.documents.syntaxes import iri as jsonld_iri
 from quadloom.documents.syntaxes.jsonld import contexts
 from quadloom.documents.syntaxes.jsonld import json as jsonld_json
-from quadloom.documents.syntaxes.jsonld.context import RemoteContext
+from quadloom.documents.syntaxes.jsonld.context import RemoteContext, is_independent
 from quadloom.documents.syntaxes.jsonld.json import scripts_of
 from quadloom.documents.syntaxes.jsonld.terms import invalid
 from quadloom.documents.syntaxes.registry import Loader
@@ -92,7 +92,7 @@ class ContextLoader:
         try:
             loaded = fetch_document(self._fetch, url)
             context = self._context_of(loaded)
-            return RemoteContext(url=loaded.url, local=lambda: context)
+            return RemoteContext(url=loaded.url, local=lambda: context, independent=is_independent(context))
         except SyntaxInvalid as error:
             return _LoadFailure(error.message, error.code)
 

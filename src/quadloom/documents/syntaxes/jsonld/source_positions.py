@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from quadloom.documents.syntaxes.jsonld.context import ContextProcessor
 from quadloom.documents.syntaxes.jsonld.expand import expand_document
-from quadloom.documents.syntaxes.jsonld.extraction import CONTEXTS, context_loader, page_processor, script_texts
+from quadloom.documents.syntaxes.jsonld.extraction import context_loader, page_processor, script_texts
 from quadloom.documents.syntaxes.jsonld.fast import FastWalk, NotSimple
 from quadloom.documents.syntaxes.jsonld.json import MAX_DEPTH, Json
 from quadloom.documents.syntaxes.jsonld.rdf import RdfWriter
@@ -156,13 +156,11 @@ class _TracedPlaces:
 
     def __init__(self, context: Context, blanks: int, blocks: list[tuple[int, int]]) -> None:
         self._source = context.utf8
-        self._objects: dict[str, list[tuple[_Object, int, str]]] = {}  # by subject: object, offset of its text, text
-        self._all: list[tuple[_Object, int, str]] = []
+        self._context = context
+        self._blanks = blanks
+        self._all: list[tuple[_Object, int, str]] = []  # object, offset of its text, text
         self._subjects: dict[int, str] = {}  # of JSON objects, by `id`
-        self._held: list[Json] = []  # keeps them alive, so that no `id` is used twice
-        sink = Sink()
-        sink.blanks = blanks
-        processor = page_processor(lambda: context_loader(context))
+        self._read: list[tuple[Json, dict[int, _Object]]] = []  # keeps the values alive, so that no `id` is used twice
         for start, end in blocks:
             text = self._source[start:end].decode("utf-8", "replace")
             reader = _Reader(text)
@@ -170,24 +168,34 @@ class _TracedPlaces:
                 value = reader.read()
             except (ValueError, IndexError, RecursionError):
                 continue
-            self._held.append(value.value)
-            self._walk(value.value, context.base, sink, processor)
-            for identity, found in reader.objects.items():
-                entry = (found, start, text)
-                self._all.append(entry)
+            self._read.append((value.value, reader.objects))
+            self._all += [(found, start, text) for found in reader.objects.values()]
+
+    @cached_property
+    def _objects(self) -> dict[str, list[tuple[_Object, int, str]]]:
+        """By subject. This walks through all documents of the page."""
+        objects: dict[str, list[tuple[_Object, int, str]]] = {}
+        sink = Sink()
+        sink.blanks = self._blanks
+        processor = page_processor(lambda: context_loader(self._context))
+        entries = iter(self._all)
+        for value, found in self._read:
+            self._walk(value, self._context.base, sink, processor)
+            for identity, entry in zip(found, entries):  # noqa: B905 - the entries of the next text follow
                 subject = self._subjects.get(identity)
                 if subject is not None:
-                    self._objects.setdefault(subject, []).append(entry)
+                    objects.setdefault(subject, []).append(entry)
+        return objects
 
-    def _walk(self, value: Json, base: str, sink: Sink, processor: Callable[[], ContextProcessor]) -> None:
-        walk = _TracedWalk(processor, CONTEXTS, sink.blank, base)
+    def _walk(self, value: Json, base: str, sink: Sink, processor: ContextProcessor) -> None:
+        walk = _TracedWalk(processor, sink.blank, base)
         try:
             walk.document(value)
             self._subjects.update(walk.subjects)
         except NotSimple:
             writer = RdfWriter(lambda _s, _p, _o, _graph: None, sink.blank)
             try:
-                writer.write(expand_document(processor(), ActiveContext.initial(base), value, base))
+                writer.write(expand_document(processor, ActiveContext.initial(base), value, base))
             except SyntaxInvalid:
                 return
         except SyntaxInvalid:

@@ -8,6 +8,7 @@ microseconds, defining every term again tens of milliseconds).
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable
 from typing import Final
 
 import msgspec
@@ -47,7 +48,7 @@ def invalid(code: str, detail: object = None) -> SyntaxInvalid:
     return SyntaxInvalid(code if detail is None else f"{code}: {str(detail)[:200]}", code=code)
 
 
-class TermDefinition(msgspec.Struct, eq=False):
+class TermDefinition(msgspec.Struct, eq=False, gc=False):
     """A term definition. `language`, `direction` and `context` are UNSET if the author said nothing."""
 
     iri: str | None = None
@@ -71,7 +72,10 @@ class TermDefinition(msgspec.Struct, eq=False):
 
 
 class ActiveContext(msgspec.Struct, eq=False):
-    """An active context. Immutable by convention; `plans` is scratch space of `fast`."""
+    """An active context. Immutable by convention; `plans` is scratch space of `fast`.
+
+    `history`: the contexts that made it, in order, if all that it holds but the base depends on them alone.
+    """
 
     base: str | None
     original_base: str | None
@@ -82,21 +86,36 @@ class ActiveContext(msgspec.Struct, eq=False):
     previous: ActiveContext | None = None
     protects: bool = False  # whether any term is protected
     plans: dict[str, object] = {}
+    history: tuple[Hashable, ...] | None = None
 
     @classmethod
     def initial(cls, base: str | None) -> ActiveContext:
-        return cls(base, base)
+        return cls(base, base, history=())
 
     def copy(self) -> ActiveContext:
-        return msgspec.structs.replace(self, terms=self.terms.copy(), plans={})
+        """One that may be changed."""
+        return msgspec.structs.replace(self, terms=self.terms.copy(), plans={}, history=None)
 
-    def rebased(self, base: str) -> ActiveContext:
+    def rebased(self, base: str | None) -> ActiveContext:
         """The same terms seen from another page: only relative identifiers depend on the base."""
-        return msgspec.structs.replace(self, base=base, original_base=base)
+        if base == self.base:
+            return self
+        previous = None if self.previous is None else self.previous.rebased(base)
+        return msgspec.structs.replace(self, base=base, original_base=base, previous=previous)
 
-    def is_initial(self) -> bool:
-        """Nothing defined yet, so that the result of a remote context depends on that context alone."""
-        return not self.terms and self.vocab is None and self.language is None and self.direction is None
+    def joined(self, later: ActiveContext) -> ActiveContext | None:
+        """This context after `later`, which has nothing but a vocabulary and terms with absolute IRIs. None if that
+        takes the whole algorithm: a term here is protected, or its name is an IRI, which the later one may use."""
+        if self.protects:
+            return None
+        if not self.terms or self.terms is later.terms:
+            shares = self.language is None
+            terms, plans = later.terms, later.plans if shares else {}
+        elif any("//" in name for name in self.terms):
+            return None
+        else:
+            terms, plans = {**self.terms, **later.terms}, {}
+        return msgspec.structs.replace(self, vocab=later.vocab, terms=terms, plans=plans, history=None)
 
     def expand(self, value: str, *, relative: bool = False, vocab: bool = False) -> str | None:
         """IRI Expansion outside of context processing (section 5.2.2, without local context)."""

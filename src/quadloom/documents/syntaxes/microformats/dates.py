@@ -116,8 +116,10 @@ def _clock(value: str) -> tuple[str, str] | None:
 
 
 def _zone(value: str) -> str:
-    """`Z`, or an offset as sign, two digits of hours and two of minutes."""
+    """`Z`, or an offset as sign, two digits of hours and two of minutes. One of nothing stays as it is written."""
     if len(value) < 2:
         return value.upper()
+    if value[1:] == "00:00":
+        return value
     digits = value[1:].replace(":", "")
     return value[0] + (digits.zfill(4) if len(digits) > 2 else f"{digits:0>2}00")

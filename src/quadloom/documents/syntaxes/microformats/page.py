@@ -14,11 +14,14 @@ then at its only fitting child, then at the only fitting child of its only child
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Set
+from functools import lru_cache
 
 import msgspec
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from quadloom.documents.memo import Memo
 from quadloom.documents.syntaxes.microformats.classic import (
     ITEM,
     NAMES,
@@ -53,23 +56,38 @@ _TYPE = re.compile(rf"h-{_NAME}\Z")
 _PROPERTY = re.compile(rf"(p|u|dt|e)-({_NAME})\Z")
 _KINDS: dict[str, Kind] = {"p": "p", "u": "u", "dt": "dt", "e": "e"}
 _ORDER = tuple(_KINDS)
+_MAX_REPEATS = 4  # of one name in a class attribute: each takes the text of its element
+_MAX_CLASSES = 8192  # texts of class attributes whose meaning is remembered: about 5 MB
+_PREFIXES = ("h-", *(f"{kind}-" for kind in _KINDS))
 ANY_ROOT = '[class*="h-"],' + ",".join(f".{name}" for name in ROOTS)
 
 
 class ClassNames:
-    """What the text of a class attribute means. One is made per distinct text, since pages repeat theirs."""
+    """What the text of a class attribute means. One is made per distinct text, since sites repeat theirs."""
 
     __slots__ = ("classic", "inert", "properties", "tokens", "types")
 
     def __init__(self, text: str, ignored: Set[str]) -> None:
         self.tokens = tokens_of(text)
+        self.inert = NAMES.isdisjoint(self.tokens) and not any(token.startswith(_PREFIXES) for token in self.tokens)
+        self.types: list[str] = []
+        self.classic: list[str] = []
+        self.properties: list[Property] = []
+        if self.inert:  # as nearly all are
+            return
         self.types = sorted({token for token in self.tokens if token not in ignored and _TYPE.match(token)})
         self.classic = sorted({ROOTS[token] for token in self.tokens if token in ROOTS}) if not self.types else []
         named = (match for token in self.tokens if (match := _PROPERTY.match(token)))
-        # The order of the specification: it matters if prefixes share a name.
-        found = dict.fromkeys((_KINDS[match[1]], match[2]) for match in named)
-        self.properties: list[Property] = sorted(found, key=lambda one: _ORDER.index(one[0]))
+        found = Counter((_KINDS[match[1]], match[2]) for match in named)
+        # What is stated twice is there twice. The order of the specification matters if prefixes share a name.
+        repeated = [one for one, times in found.items() for _ in range(min(times, _MAX_REPEATS))]
+        self.properties = sorted(repeated, key=lambda one: _ORDER.index(one[0]))
         self.inert = not self.types and not self.properties and NAMES.isdisjoint(self.tokens)
+
+
+@lru_cache(maxsize=4)
+def _meanings(ignored: frozenset[str]) -> Memo[str, ClassNames]:
+    return Memo(lambda text: ClassNames(text, ignored), _MAX_CLASSES)
 
 
 class _Root(msgspec.Struct, eq=False):
@@ -108,7 +126,7 @@ class MicroformatPage:
         self._selector = selector
         self._ignored = ignored
         self._ids: dict[str, LexborNode] | None = None
-        self._classes: dict[str, ClassNames] = {}
+        self._meanings = _meanings(frozenset(ignored))
         self._marked: set[int] = set()
         self._included = 0
         self.dropped = 0
@@ -138,7 +156,7 @@ class MicroformatPage:
     def _root(
         self, node: LexborNode, attributes: dict[str, str | None], owner: _Root | None, level: int = 0
     ) -> _Root | None:
-        meaning = self._meaning(attributes)
+        meaning = self._meanings[attributes.get("class") or ""]
         if node.tag == "template":
             return None
         if meaning.types:
@@ -157,18 +175,15 @@ class MicroformatPage:
 
     def _has_root(self, node: LexborNode) -> bool:
         """Whether an item stands inside: it is the value then, in its own words."""
-        inside = (self._meaning(found.attributes) for found in node.css("[class]") if found.mem_id != node.mem_id)
+        inside = (
+            self._meanings[found.attributes.get("class") or ""]
+            for found in node.css("[class]")
+            if found.mem_id != node.mem_id
+        )
         return any(meaning.types or meaning.classic for meaning in inside)
 
-    def _meaning(self, attributes: dict[str, str | None]) -> ClassNames:
-        text = attributes.get("class") or ""
-        meaning = self._classes.get(text)
-        if meaning is None:
-            meaning = self._classes[text] = ClassNames(text, self._ignored)
-        return meaning
-
     def _is_type(self, text: str) -> bool:
-        return bool(self._meaning({"class": text}).types)
+        return bool(self._meanings[text].types)
 
     def _assign(self, owner: _Root, start: LexborNode, depth: int, active: tuple[int, ...]) -> None:
         """Assign what is below `start` to `owner` and the roots found there; `active` are the includes in progress."""
@@ -178,11 +193,10 @@ class MicroformatPage:
         nodes = start.css("[class],[rel]")
         if active:
             self._included += _INCLUDE_COST + len(nodes)
-        known = self._classes
+        known = self._meanings
         for node in nodes:
             attributes = node.attributes
-            # Most elements end here, so the cache is asked without a call.
-            meaning = known.get(attributes.get("class") or "") or self._meaning(attributes)
+            meaning = known[attributes.get("class") or ""]
             if meaning.inert and "rel" not in attributes:
                 continue
             address = node.mem_id
@@ -235,7 +249,7 @@ class MicroformatPage:
         return self._ids.get(name)
 
     def _properties(self, attributes: dict[str, str | None], owner: _Root) -> tuple[list[Property], list[Property]]:
-        meaning = self._meaning(attributes)
+        meaning = self._meanings[attributes.get("class") or ""]
         if owner.vocabulary is None:
             return meaning.properties, []
         properties = owner.vocabulary.properties(meaning.tokens)

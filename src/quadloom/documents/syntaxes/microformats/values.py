@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from quadloom.documents.syntaxes.microformats.dates import assemble
+from quadloom.documents.syntaxes.microformats.dates import assemble, typed
 from quadloom.documents.syntaxes.terms import join
 
 
@@ -195,7 +195,11 @@ class PropertyReader:
     def date(self, node: LexborNode, attributes: dict[str, str | None]) -> str:
         pattern = self._pattern(node, dates=True)
         if pattern:
-            return assemble(piece for piece, _ in pattern) or _concatenated(pattern)
+            found = assemble(piece for piece, _ in pattern)
+            if found is None and typed(whole := _concatenated(pattern))[1]:  # a duration
+                found = whole
+            if found is not None:  # else the pieces are no dates
+                return found
         tag = node.tag
         if tag in ("time", "ins", "del") and "datetime" in attributes:
             return attributes["datetime"] or ""

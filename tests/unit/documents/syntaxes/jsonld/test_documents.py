@@ -194,3 +194,9 @@ def test_what_nothing_can_refer_to_is_silent_but_for_its_nodes() -> None:
     body = f'{{"@id": "http://bad iri/", "a:q": [{inner}, {{"@list": ["x", {inner}]}}], "_:r": {{"@list": ["y"]}}}}'
     out = jsonld.extract(body.encode(), url=URL)
     assert out == b'<a:s> <a:p> "1"^^<http://www.w3.org/2001/XMLSchema#integer> .\n'
+
+
+def test_a_page_without_a_script_is_empty() -> None:
+    assert jsonld.extract(b"<p>text", url=URL, content_type="text/html") == b""
+    with pytest.raises(SyntaxInvalid):
+        jsonld.extract(b"<p>text", url=f"{URL}#data", content_type="text/html")

@@ -106,6 +106,11 @@ def value(element: str) -> object:
         ("<p class=u-x>t<img src=no alt=no><script>no</script></p>", "http://site.example/t"),
         ("<data class=u-x value=v>t</data>", "http://site.example/v"),
         ("<p class=dt-x><i class=value-title title=P2Y>two years</i></p>", "P2Y"),
+        ("<p class=dt-x>on <i class=value>NotADate</i></p>", "on NotADate"),
+        ("<p class=dt-x>so<img class=value alt=''>on</p>", "soon"),
+        ("<time class=dt-x datetime=2020-01-02><i class=value>soon</i></time>", "2020-01-02"),
+        ("<p class=dt-x><i class=value>2020-01-02</i> <i class=value>10:00+00:00</i></p>", "2020-01-02 10:00+00:00"),
+        ("<p class=dt-x><i class=value>2020-01-02</i> <i class=value>10:00+01:00</i></p>", "2020-01-02 10:00+0100"),
         ("<p class=e-x> a <a href=b>b</a> </p>", {"value": "a b", "html": 'a <a href="http://site.example/b">b</a>'}),
     ],
 )
@@ -125,7 +130,12 @@ def test_only_ascii_white_space_separates_names() -> None:
 
 def test_prefixes_that_share_a_name_give_their_values_in_the_order_of_the_specification() -> None:
     found = properties("<div class=h-test><i class='e-x u-x p-x p-x'>v</i></div>")
-    assert found == {"x": ["v", "http://site.example/v", {"value": "v", "html": "v"}]}
+    assert found == {"x": ["v", "v", "http://site.example/v", {"value": "v", "html": "v"}]}
+
+
+def test_a_name_that_is_stated_often_is_there_a_few_times() -> None:
+    found = properties(f"<div class=h-test><i class='{'p-x ' * 1000}'>v</i></div>")
+    assert found == {"x": ["v"] * 4}
 
 
 def test_implied_properties() -> None:

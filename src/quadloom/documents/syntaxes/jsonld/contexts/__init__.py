@@ -16,6 +16,7 @@ from quadloom.documents.syntaxes.jsonld.json import Json
 from quadloom.documents.syntaxes.jsonld.terms import ActiveContext, TermDefinition
 
 _SPELLING = re.compile(r"https?://(?:www\.)?", re.IGNORECASE)
+_NO_CONTAINER = TermDefinition().container
 _NAMES = {
     "schema.org": "schemaorg",
     "schema.org/docs/jsonldcontext.json": "schemaorg",
@@ -77,10 +78,11 @@ def active_context(table: TermTable) -> ActiveContext:
     context = ActiveContext.initial(None)
     context.vocab = table.vocab
     for group in table.groups:
+        container = frozenset(group.container) if group.container else _NO_CONTAINER
         for name in group.names.split():
             term = TermDefinition(group.namespace + name)
             term.type, term.prefix = group.type, group.prefix
-            term.container = frozenset(group.container)
+            term.container = container
             context.terms[name] = term
     for name, iri in {**table.other, **table.prefixes}.items():
         context.terms[name] = TermDefinition(iri)

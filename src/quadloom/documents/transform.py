@@ -217,6 +217,7 @@ def _transformed(
         tuple(sink.named),
         links=tuple(context.links[: context.most_links]),
         text=facts.text[: limits.text_chars],
+        main_spans=facts.main_spans,
         headings=facts.headings,
         link_texts=facts.link_texts,
         image_texts=facts.image_texts,

@@ -116,11 +116,24 @@ class Transformed(FactsCarrier, frozen=True):
     lastmods: tuple[tuple[str, float], ...] = ()  # sitemaps and feeds: (URL, unix time)
     audit: PageAudit = PageAudit()
     rhythms: tuple[tuple[str, float], ...] = ()  # (URL, stated seconds between changes)
+    main_spans: tuple[int, ...] = ()  # where the main text is in `text`: start, end, start, end …; () = it is all of it
+
+    @property
+    def main_text(self) -> str:
+        """What the page is about: `text` without teasers, captions, comments and the like. Computed at each access."""
+        return spanned(self.text, self.main_spans)
 
     @property
     def nquads(self) -> bytes:
         """All statements as N-Quads, those without a graph of their own in the page's. Computed at each access."""
         return as_nquads(self.triples, self.named, self.url)
+
+
+def spanned(text: str, spans: tuple[int, ...]) -> str:
+    """The parts of a text between start, end, start, end …, one behind the other in lines; all of it without spans."""
+    if not spans:
+        return text
+    return "\n".join([text[start:end] for start, end in zip(spans[::2], spans[1::2], strict=True)])
 
 
 class PushOffer(msgspec.Struct, frozen=True, array_like=True):

@@ -25,6 +25,7 @@ from itertools import islice
 
 from quadloom.documents.syntaxes.html.element_nodes import BORDER, folded_parts
 from quadloom.documents.syntaxes.html.elements import BELOW, BESIDE, Elements, TextView, Values
+from quadloom.documents.syntaxes.html.main_text import main_lines, spans_of
 from quadloom.documents.syntaxes.registry import Context
 from quadloom.model.link import Link
 from quadloom.model.url import resolve
@@ -69,7 +70,7 @@ def read_text(context: Context) -> None:
         view = elements.view(root)
         _leave_out(elements, view, (*_NEVER, *_IN_MAIN))
         _leave_out_by_role(marked, view, root, _ROLES_IN_MAIN)
-        length, facts = _state(context, view), context.facts
+        length, facts = _state(context, view, root), context.facts
         # A single article may also be a short part of a page; who writes <main> means it.
         if length >= ENOUGH or (
             elements.tag(root) != "article" and (length >= ENOUGH_IN_MAIN or facts.headings or facts.link_texts)
@@ -83,10 +84,10 @@ def read_text(context: Context) -> None:
     _leave_out_by_role(marked, view, body, _ROLES)
     _leave_out_by_class(elements, view)
     _leave_out_menus(elements, view, body, context.link_texts)
-    if _state(context, view) < ENOUGH:
+    if _state(context, view, body) < ENOUGH:
         view = elements.view(body)
         _leave_out(elements, view, _NEVER)
-        _state(context, view)
+        _state(context, view, body)
 
 
 def fold_in_python(text: str) -> str:
@@ -117,8 +118,8 @@ def _main(elements: Elements, marked: _Marked) -> int:
     return articles[0] if len(articles) == 1 else -1
 
 
-def _state(context: Context, view: TextView) -> int:
-    """Set the texts of what a view has left; returns the length of its body."""
+def _state(context: Context, view: TextView, root: int) -> int:
+    """Set the texts of what a view of `root` has left; returns the length of its body."""
     elements, facts = context.all_elements, context.facts
     limit = context.settings.limits.text_chars
     place = view.place
@@ -134,7 +135,11 @@ def _state(context: Context, view: TextView) -> int:
     facts.headings = _folded_lines([*above, *[view.text(number) for _, number, where in headings if where == BELOW]])[
         :MAX_FIELD
     ]
-    facts.text = "\n".join(filter(None, [*above, view.blocks(_INLINE)]))[:limit]
+    lines = view.blocks(_INLINE)
+    above = list(filter(None, above))
+    facts.text = "\n".join([*above, lines[0]] if lines[0] else above)[:limit]
+    sizes = [len(line) for line in above] + lines[1]
+    facts.main_spans = spans_of(sizes, [True] * len(above) + main_lines(elements, root, lines), len(facts.text))
     return len(facts.text)
 
 

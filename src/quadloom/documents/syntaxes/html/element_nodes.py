@@ -21,7 +21,8 @@ COMMON_TAGS = tag_ids(
     "a area article base body embed frame iframe img link main meta script title h1 h2 h3 h4 h5 h6 style noscript svg "
     "object select template nav dialog menu button header footer aside form div section ul table abbr acronym b bdi "
     "bdo big cite code data del dfn em font i ins kbd label mark nobr q ruby rb rt s samp small span strike strong sub "
-    "sup time tt u var wbr"
+    "sup time tt u var wbr html p li ol dl dd dt tr td th tbody thead tfoot caption pre blockquote address figcaption "
+    "label textarea fieldset legend br"
 )
 TEXT, COMMENT = 2, 4  # LXB_TAG__TEXT, LXB_TAG__EM_COMMENT; elements have greater numbers. A test holds both
 # against the library.

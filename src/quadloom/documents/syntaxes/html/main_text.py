@@ -21,7 +21,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import accumulate
 from typing import TYPE_CHECKING
+
+from quadloom.documents.syntaxes.html.element_nodes import COMMON_TAGS
 
 if TYPE_CHECKING:
     from quadloom.documents.syntaxes.html.elements import Elements, TextLines
@@ -82,40 +85,49 @@ _CELLS = _names("dt tr td th tbody thead br")
 _DATA = _names("ul ol table dl pre")
 
 _IS_NOISE, _IS_BOILERPLATE, _IS_PICTURE, _IS_COMMENT = 1, 2, 4, 8
+_KEPT, _LEFT_OUT = 1, 2  # marks of lines
+_KEPT_ONLY = bytes(mark & _KEPT for mark in range(256))
+_RUN = re.compile(rb"\x01+")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _ENDS = frozenset(".!?\u2026\u3002\uff01\uff1f\uff61\u061f\u06d4\u0964:;")
 _QUOTES = "\"')]\u201c\u201d\u2019\u00bb\u300d\u300f "
-_CURRENCY = "$\u20ac\u00a3\u00a5\u20b9\u20bd\u20a9\u20ba\u20b4\u0e3f\u20ab\u20b1\u20aa"
-_PRICE = re.compile(
-    rf"[{_CURRENCY}]\s?\d|\d\s?(?:[{_CURRENCY}\u5186\u5143]|(?:EUR|USD|GBP|CHF|kr|z\u0142|K\u010d|Ft|lei|\u0440\u0443\u0431|TL)\b)"
-    r"|\b(?:EUR|USD|GBP|CHF|AUD|CAD|Rs\.?)\s?\d"
-)
+_CURRENCY = "$\u20ac\u00a3\u00a5\u20b9\u20bd\u20a9\u20ba\u20b4\u0e3f\u20ab\u20b1\u20aa\u5186\u5143"
+_CODES = ("EUR", "USD", "GBP", "CHF", "kr", "z\u0142", "K\u010d", "\u0440\u0443\u0431")
+_PRICED = (*_CURRENCY, *_CODES)
+_CODED = "|".join(_CODES)
+_PRICE = re.compile(rf"(?:[{_CURRENCY}]|\b(?:{_CODED})\b\.?)\s?\d|\d\s?(?:[{_CURRENCY}]|(?:{_CODED})\b)")
 
 
-def main_lines(elements: Elements, root: int, lines: TextLines) -> list[bool]:
-    """For each line of the text below `root` whether it is main text."""
-    page = _Page(elements, root, lines)
-    kept = page.article()
-    if kept is None:
-        kept = [not noise for noise in page.boilerplate()]
-    page.keep_title(kept)
-    return kept if any(kept) else [True] * len(kept)
+def main_lines(elements: Elements, root: int, lines: TextLines) -> bytes:
+    """A byte for each line of the text below `root`: 1 if it is main text, else 0."""
+    text, sizes, links, holders = lines
+    if not text:
+        return b""
+    marks = _marks(elements, root, lines)
+    kept = bytearray(marks.translate(_KEPT_ONLY))
+    headings = set(elements.named("h1"))
+    titles = [number for number, holder in enumerate(holders) if holder in headings] if headings else []
+    if titles:
+        title = next((number for number in titles if links[number] * 2 <= sizes[number]), titles[0])
+        if 0 in marks and any(sign in text for sign in _PRICED):
+            for number, line in enumerate(text.split("\n")):
+                if number > title and not marks[number] and not links[number] and len(line) <= _MAX_PRICE:
+                    kept[number] = _PRICE.search(line) is not None
+        kept[title] = 1
+    return bytes(kept) if 1 in kept else b"\1" * len(kept)
 
 
-def spans_of(sizes: Sequence[int], kept: Sequence[bool], length: int) -> tuple[int, ...]:
+def spans_of(sizes: Sequence[int], kept: bytes, length: int) -> tuple[int, ...]:
     """Spans (start, end, start, end …) of the lines that are kept, in a text of lines of these sizes. Of the text
     the first `length` characters are left."""
+    ends = list(accumulate(sizes))  # without the line breaks before
     spans: list[int] = []
-    start = 0
-    for size, keep in zip(sizes, kept, strict=True):
+    for run in _RUN.finditer(kept):
+        first, last = run.start(), run.end() - 1
+        start = ends[first] - sizes[first] + first
         if start >= length:
             break
-        end = min(start + size, length)
-        if keep and spans and spans[-1] == start - 1:
-            spans[-1] = end
-        elif keep:
-            spans += (start, end)
-        start += size + 1
+        spans += (start, min(ends[last] + last, length))
     return tuple(spans)
 
 
@@ -259,8 +271,8 @@ class _Page:
             )
         return found
 
-    def article(self) -> list[bool] | None:
-        """For each line whether it is part of the article; None if the page is none."""
+    def article(self) -> list[int] | None:
+        """A mark for each line of an article; None if the page is none."""
         if not self.prose_below[0]:
             return None
         noise = self._noise()
@@ -278,7 +290,9 @@ class _Page:
         found = sum(size - links for size, links, keep in zip(self.text_sizes, self.links, kept, strict=True) if keep)
         is_most = found * 100 >= said * _ARTICLE_SHARE
         is_long = found >= _LONG_ARTICLE and found * 100 >= said * _LONG_ARTICLE_SHARE
-        return kept if is_most or is_long else None
+        if not is_most and not is_long:
+            return None
+        return [keep | (_LEFT_OUT if noise[place] else 0) for keep, place in zip(kept, self.places, strict=True)]
 
     def _root(self, prose: Sequence[int], noise: Sequence[bool]) -> int:
         """The element with the greatest balance; of equal ones the innermost."""
@@ -292,7 +306,7 @@ class _Page:
         while root and self.tags[root] in _PARTS:
             root = self.held_by[root]
         place = root
-        while self.tags[place] in _CELLS or self.tags[place] == "table":
+        while place and (self.tags[place] in _CELLS or self.tags[place] == "table"):
             if place in self.titled:
                 root = self.held_by[place]
             place = self.held_by[place]
@@ -328,7 +342,6 @@ class _Page:
                     number, bare[place], first <= number <= last, number == last + 1 or (number > 0 and kept[-1])
                 )
             kept.append(keep)
-        self._keep_prices(kept, noise)
         return kept
 
     def _belongs(self, number: int, bare: int, between: bool, follows: bool) -> bool:
@@ -375,26 +388,47 @@ class _Page:
             return place in self.titled or linked * 5 <= size * 2
         return linked * 10 <= size
 
-    def _keep_prices(self, kept: list[bool], noise: Sequence[bool]) -> None:
-        title = self._title()
-        for number in range(title + 1, len(kept) if title >= 0 else 0):
-            if (
-                not kept[number]
-                and self.text_sizes[number] <= _MAX_PRICE
-                and not self.links[number]
-                and not noise[self.places[number]]
-                and _PRICE.search(self.lines[number])
-            ):
-                kept[number] = True
 
-    def keep_title(self, kept: list[bool]) -> None:
-        """Keep the first heading."""
-        title = self._title()
-        if title >= 0:
-            kept[title] = True
+def marks_in_python(elements: Elements, root: int, lines: TextLines) -> bytes:
+    """For each line below `root` what it is by all rules but those for the first heading and for prices: kept, left out
+    by its name, or neither."""
+    page = _Page(elements, root, lines)
+    marks = page.article()
+    if marks is None:
+        marks = [_LEFT_OUT if left_out else _KEPT for left_out in page.boilerplate()]
+    return bytes(marks)
 
-    def _title(self) -> int:
-        """The line with the page's first heading, if possible without a link; -1 if there is none."""
-        titles = [number for number, place in enumerate(self.places) if self.tags[place] == "h1"]
-        plain = (number for number in titles if self.links[number] * 2 <= self.text_sizes[number])
-        return next(plain, titles[0] if titles else -1)
+
+try:
+    from quadloom.documents.native import elements as _native
+except ImportError:  # it was not built: there is no compiler
+    _native = None  # type: ignore[assignment]
+else:
+    _BY_TAG = (
+        (1 << 4, _TITLES), (1 << 5, _ENTRIES), (1 << 6, _PARTS), (1 << 7, _HEADINGS), (1 << 8, _LISTS),
+        (1 << 9, _TEXTS), (1 << 10, _CELLS), (1 << 11, _DATA), (1 << 12, _UNJUDGED_TAGS), (1 << 13, {"table"}),
+        (1 << 14, {"pre"}), (1 << 15, {"th"}), (_IS_NOISE, _NAMING_TAGS), (_IS_BOILERPLATE, _BOILERPLATE_TAGS),
+    )  # fmt: skip
+    _BY_WORD = (
+        (_IS_NOISE, _NOISE), (_IS_BOILERPLATE, _BOILERPLATE), (_IS_PICTURE, _PICTURE), (_IS_COMMENT, _COMMENTS),
+    )  # fmt: skip
+    _native.main_text_rules(
+        {number: sum(bit for bit, names in _BY_TAG if name in names) for number, name in COMMON_TAGS.items()},
+        {
+            word: sum(bit for bit, words in _BY_WORD if word in words)
+            for word in sorted(_NOISE | _PICTURE | _COMMENTS)
+        },
+        "".join(sorted(_ENDS)),
+        _QUOTES,
+        (
+            _MIN_PROSE, _MIN_DENSE_PROSE, _MIN_LISTED, _LINK_COST, _ENTRY_LINK_COST, _SHORT_LINE_COST, _NOISE_SHARE,
+            _BOILERPLATE_SHARE, _WRAPPER_SHARE, _MIN_COMMENTED, _MAX_CAPTION, _ARTICLE_SHARE, _LONG_ARTICLE,
+            _LONG_ARTICLE_SHARE, _WORDY,
+        ),
+    )  # fmt: skip
+
+
+def _marks(elements: Elements, root: int, lines: TextLines) -> bytes:
+    if _native is not None and isinstance(elements, _native.Elements):
+        return _native.main_text_marks(elements, root, lines)
+    return marks_in_python(elements, root, lines)

@@ -139,7 +139,7 @@ def _state(context: Context, view: TextView, root: int) -> int:
     above = list(filter(None, above))
     facts.text = "\n".join([*above, lines[0]] if lines[0] else above)[:limit]
     sizes = [len(line) for line in above] + lines[1]
-    facts.main_spans = spans_of(sizes, [True] * len(above) + main_lines(elements, root, lines), len(facts.text))
+    facts.main_spans = spans_of(sizes, b"\1" * len(above) + main_lines(elements, root, lines), len(facts.text))
     return len(facts.text)
 
 

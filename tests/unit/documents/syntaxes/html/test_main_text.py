@@ -103,8 +103,8 @@ def test_spans_lie_within_the_text() -> None:
 
 
 def test_spans_join_neighbours_and_end_with_the_text() -> None:
-    assert spans_of([2, 3, 4], [True, True, False], 11) == (0, 6)
-    assert spans_of([2, 3, 4], [True, False, True], 11) == (0, 2, 7, 11)
-    assert spans_of([2, 3, 4], [True, False, True], 9) == (0, 2, 7, 9)
-    assert spans_of([2, 3, 4], [True, False, True], 7) == (0, 2)
-    assert spans_of([], [], 0) == ()
+    assert spans_of([2, 3, 4], b"\1\1\0", 11) == (0, 6)
+    assert spans_of([2, 3, 4], b"\1\0\1", 11) == (0, 2, 7, 11)
+    assert spans_of([2, 3, 4], b"\1\0\1", 9) == (0, 2, 7, 9)
+    assert spans_of([2, 3, 4], b"\1\0\1", 7) == (0, 2)
+    assert spans_of([], b"", 0) == ()

@@ -93,7 +93,6 @@ _ENDS = frozenset(".!?\u2026\u3002\uff01\uff1f\uff61\u061f\u06d4\u0964:;")
 _QUOTES = "\"')]\u201c\u201d\u2019\u00bb\u300d\u300f "
 _CURRENCY = "$\u20ac\u00a3\u00a5\u20b9\u20bd\u20a9\u20ba\u20b4\u0e3f\u20ab\u20b1\u20aa\u5186\u5143"
 _CODES = ("EUR", "USD", "GBP", "CHF", "kr", "z\u0142", "K\u010d", "\u0440\u0443\u0431")
-_PRICED = (*_CURRENCY, *_CODES)
 _CODED = "|".join(_CODES)
 _PRICE = re.compile(rf"(?:[{_CURRENCY}]|\b(?:{_CODED})\b\.?)\s?\d|\d\s?(?:[{_CURRENCY}]|(?:{_CODED})\b)")
 
@@ -109,11 +108,13 @@ def main_lines(elements: Elements, root: int, lines: TextLines) -> bytes:
     titles = [number for number, holder in enumerate(holders) if holder in headings] if headings else []
     if titles:
         title = next((number for number in titles if links[number] * 2 <= sizes[number]), titles[0])
-        if 0 in marks and any(sign in text for sign in _PRICED):
-            for number, line in enumerate(text.split("\n")):
-                if number > title and not marks[number] and not links[number] and len(line) <= _MAX_PRICE:
-                    kept[number] = _PRICE.search(line) is not None
         kept[title] = 1
+        open_lines = [at for at, mark in enumerate(marks) if not mark and at > title and sizes[at] <= _MAX_PRICE]
+        if open_lines:
+            written = text.split("\n")
+            for at in open_lines:
+                if not links[at] and _PRICE.search(written[at]):
+                    kept[at] = 1
     return bytes(kept) if 1 in kept else b"\1" * len(kept)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
@@ -91,7 +92,7 @@ class FactsCarrier(msgspec.Struct, frozen=True):
         return self.facts.noarchive
 
 
-class Transformed(FactsCarrier, frozen=True):
+class Transformed(FactsCarrier, frozen=True, dict=True):
     """All that one resource says: statements, links, words and defects.
 
     `triples` and `named` keep blank nodes (`_:b0` …); the index phase skolemises them. Statements come in a stable
@@ -122,6 +123,13 @@ class Transformed(FactsCarrier, frozen=True):
     def main_text(self) -> str:
         """What the page is about: `text` without teasers, captions, comments and the like. Computed at each access."""
         return spanned(self.text, self.main_spans)
+
+    @property
+    def markdown(self) -> str:
+        """The main part as Markdown, without HTML; "" if the document is neither a page nor a text. Read from the body
+        at each access, so only the process that transformed a document has it."""
+        write: Callable[[], str] = self.__dict__.get("write_markdown", str)
+        return write()
 
     @property
     def nquads(self) -> bytes:

@@ -21,7 +21,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from itertools import islice
+from itertools import compress, islice
+from typing import NamedTuple
 
 from quadloom.documents.syntaxes.html.element_nodes import BORDER, folded_parts
 from quadloom.documents.syntaxes.html.elements import BELOW, BESIDE, Elements, TextView, Values
@@ -51,11 +52,12 @@ _INLINE_NAMES = (
     "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q ruby rb rt s samp small "
     "span strike strong sub sup time tt u var wbr"
 )
-_INLINE = tuple(_INLINE_NAMES.split())
-_LINE = frozenset(_INLINE)
+INLINE = tuple(_INLINE_NAMES.split())
+_LINE = frozenset(INLINE)
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _CONTAINERS = ("div", "section", "ul", "table")
 _ENTRIES = frozenset(("li", "dt", "dd", "td", "th", "tr", "tbody", "thead", "tfoot"))
+_MAIN = "main text"  # in `Context.shared`
 _HIGHEST_COLUMN = 12  # elements between the heading and its column
 
 
@@ -131,16 +133,35 @@ def _state(context: Context, view: TextView, root: int) -> int:
     ]
     headings = [(name, number, place(number)) for name in _HEADINGS for number in elements.named(name)]
     # A first heading outside of the main part is the page's all the same.
-    above = [fold(view.text(number)) for name, number, where in headings if where == BESIDE and name == "h1"]
+    beside = [number for name, number, where in headings if where == BESIDE and name == "h1"]
+    above = [fold(view.text(number)) for number in beside]
     facts.headings = _folded_lines([*above, *[view.text(number) for _, number, where in headings if where == BELOW]])[
         :MAX_FIELD
     ]
-    lines = view.blocks(_INLINE)
+    lines = view.blocks(INLINE)
     above = list(filter(None, above))
     facts.text = "\n".join([*above, lines[0]] if lines[0] else above)[:limit]
     sizes = [len(line) for line in above] + lines[1]
-    facts.main_spans = spans_of(sizes, b"\1" * len(above) + main_lines(elements, root, lines), len(facts.text))
+    kept = main_lines(elements, root, lines)
+    context.shared[_MAIN] = _MainPart(beside, lines[3], kept)
+    facts.main_spans = spans_of(sizes, b"\1" * len(above) + kept, len(facts.text))
     return len(facts.text)
+
+
+class _MainPart(NamedTuple):
+    """Headings beside the part that was read; for each of its lines the element that holds it, and 1 if it is kept."""
+
+    headings: list[int]
+    holders: list[int]
+    kept: bytes
+
+
+def main_holders(context: Context) -> frozenset[int]:
+    """The elements that hold lines of main text, when the text was read."""
+    part = context.shared.get(_MAIN)
+    if not isinstance(part, _MainPart):
+        return frozenset()
+    return frozenset((*part.headings, *compress(part.holders, part.kept)))
 
 
 def folded_lines_in_python(texts: list[str]) -> str:

@@ -10,11 +10,12 @@ from native_parts import native_part
 from quadloom.documents.syntaxes.html import elements as seam
 from quadloom.documents.syntaxes.html import text as text_rules
 from quadloom.documents.syntaxes.html.elements import Elements
+from quadloom.documents.syntaxes.html.main_text import marks_in_python
 from quadloom.documents.syntaxes.html.text import folded_lines_in_python
 from quadloom.documents.transform import transform
 from thoroughness import examples
 
-native_part("elements")
+main_text_marks = native_part("elements").main_text_marks
 
 PARTS = st.sampled_from(
     [
@@ -71,6 +72,44 @@ def test_elements(page: str) -> None:
     source = page.encode()
     native = said(seam.implementations["native"](LexborHTMLParser(source)))
     assert native == said(seam.implementations["python"](LexborHTMLParser(source)))
+
+
+SENTENCES = st.sampled_from(
+    [
+        "The harbour was closed for three days after the storm, and no ship could leave it before Sunday.",
+        "Read more about it: the breakwater, the pier, the storm and all the ships that were in the harbour",
+        "\u6e2f\u53e3\u56e0\u66b4\u98a8\u96e8\u5c01\u9589\u4e86\u4e09\u5929\uff0c\u6240\u6709\u8239\u90fd\u505c\u4e86\u3002",
+        "\u0413\u0430\u0432\u0430\u043d\u044c \u0431\u044b\u043b\u0430\u2026\u00bb",
+        "0123456789abcdef" * 5, "By A. Person", "Monday", "Not (yet.)", "\u201cNever.\u201d)", "12.50 \u20ac",
+    ]
+)  # fmt: skip
+NAMES = st.sampled_from(
+    [
+        "comments", "comment", "postCOMMENTForm", "related-list", "authorBio", "photo", "content", "ad", "ADs", "lead",
+        "x1y2", "\xe9share\xe9", "shareX", "HTMLComments", "a" * 40, "",
+    ]
+)  # fmt: skip
+_BOXES = (
+    "div section p ul li ol dl dt dd table thead tbody tr th td pre blockquote h1 h2 h5 a b figcaption aside article "
+    "form label br span figure main code"
+)
+BOXES = st.sampled_from(_BOXES.split())
+BLOCKS = st.recursive(
+    SENTENCES,
+    lambda inner: st.tuples(BOXES, NAMES, NAMES, st.lists(inner, max_size=5)).map(
+        lambda box: f"<{box[0]} class='{box[1]}' id='{box[2]}'>{' '.join(box[3])}</{box[0]}>"
+    ),
+    max_leaves=25,
+)
+
+
+@settings(max_examples=examples(150, 5000))
+@given(st.lists(BLOCKS, max_size=8), st.sampled_from(["body", "div", "td", "main"]))
+def test_main_text(blocks: list[str], name: str) -> None:
+    elements = seam.implementations["native"](LexborHTMLParser("<!doctype html><body>" + "".join(blocks)))
+    for root in [*elements.named(name)[:1], 0]:
+        lines = elements.view(root).blocks(INLINE)
+        assert main_text_marks(elements, root, lines) == marks_in_python(elements, root, lines)
 
 
 @settings(max_examples=examples(60, 3000))

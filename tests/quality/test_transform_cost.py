@@ -22,8 +22,8 @@ from quadloom.documents.transform import transform
 from quadloom_lab.realweb.web import RealPage, RealWeb
 
 # Pinned on Python 3.11. After a change that makes pages cheaper, lower them; to raise one needs a reason in the commit.
-CALLS: dict[Implementation, int] = {"native": 1_650, "python": 4_140}  # of Python and native functions in one page
-COST: dict[Implementation, float] = {"native": 0.57, "python": 1.06}  # CPU time per page by that of `calibration`
+CALLS: dict[Implementation, int] = {"native": 1_650, "python": 12_200}  # of Python and native functions in one page
+COST: dict[Implementation, float] = {"native": 0.57, "python": 2.30}  # CPU time per page by that of `calibration`
 ALLOWED = 1.15
 MOST_ROUNDS = 40
 _WORD = re.compile(rb"\w+")

@@ -165,6 +165,7 @@ def text_document(
     document = TextDocument(
         id=graph.quads.graph,
         **texts,
+        main_spans=transformed.main_spans,
         analysed=analysed,
         types=_types(transformed, schema_org),
         vocabularies=vocabularies_of(graph.triples),

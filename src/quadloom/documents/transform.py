@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from quadloom.documents.checks.page import NOTHING, PageChecks, check_page
 from quadloom.documents.detect import Detected, detect_body
+from quadloom.documents.markdown import markdown
 from quadloom.documents.syntaxes.external import ServicesNeeded, service_requests
 from quadloom.documents.syntaxes.html.meta import read_robots
 from quadloom.documents.syntaxes.html.shell import ENOUGH_TEXT, why_shell
@@ -120,7 +122,11 @@ def transform(
         _guarded(context, "html", step)
     if not from_data and document.kind == "html" and settings.crawl.browser == "never":
         _note_shell(context)
-    return _transformed(context, reasons, counts, triples, stated, checks)
+    transformed = _transformed(context, reasons, counts, triples, stated, checks)
+    transformed.__dict__["write_markdown"] = partial(
+        markdown, body, url=url, content_type=content_type, settings=settings, detected=Detected(document, utf8)
+    )
+    return transformed
 
 
 def _run_extractors(context: Context, reading: Reading, blanks: dict[str, int]) -> tuple[list[tuple[str, int]], int]:
@@ -217,6 +223,7 @@ def _transformed(
         tuple(sink.named),
         links=tuple(context.links[: context.most_links]),
         text=facts.text[: limits.text_chars],
+        main_spans=facts.main_spans,
         headings=facts.headings,
         link_texts=facts.link_texts,
         image_texts=facts.image_texts,

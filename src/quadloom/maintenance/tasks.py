@@ -14,8 +14,9 @@ from quadloom.asking.export.selection import Selection
 from quadloom.asking.questions import WarehouseQueries
 from quadloom.crawling.ingest.link_queries import without_links
 from quadloom.documents.descriptions import PAGES
-from quadloom.errors import SettingsError, ShardsLost, StoreUnavailable
+from quadloom.errors import SettingsError, ShardsLost, StoreUnavailable, UsageError
 from quadloom.maintenance.importing.import_files import ImportReport, import_files
+from quadloom.maintenance.markdown_export import write_folder, write_lines
 from quadloom.maintenance.parallel.export import ParallelPages
 from quadloom.maintenance.parallel.rebuild import ParallelRebuild
 from quadloom.maintenance.parallel.statistics import recount
@@ -66,16 +67,37 @@ class Maintenance:
         on several machines; the result is the same. `resume`: continue after such an export into a file was
         interrupted."""
         chosen = selection or Selection()
+        wanted = format or (Path(target).name.partition(".")[2] if isinstance(target, str | Path) else "") or "nq"
+        name, packing = parse_format(wanted)
+        if name == "markdown":
+            return self._export_markdown(target, packing, chosen, progress, runner)
         if not isinstance(target, str | Path):
             with TemporaryDirectory(prefix="quadloom-export-") as folder:
                 pages = self._pages(runner, Path(folder) / "tasks", resume=False)
-                return export_to(self._queries, target, format or "nq", chosen, unix_time(), progress, pages)
+                return export_to(self._queries, target, wanted, chosen, unix_time(), progress, pages)
         path = Path(target)
-        wanted = format or path.name.partition(".")[2] or "nq"
-        parse_format(wanted)
         pages = self._pages(runner, path.with_name(f".{path.name}.tasks"), resume=resume)
         with replacing(path) as stream:
             return export_to(self._queries, stream, wanted, chosen, unix_time(), progress, pages)
+
+    def _export_markdown(
+        self,
+        target: str | Path | BinaryIO,
+        packing: str,
+        selection: Selection,
+        progress: Progress,
+        runner: Runner | None,
+    ) -> DumpReport:
+        """Into a stream or file as JSON Lines; into a folder, which a name without a suffix is, as files."""
+        if runner is not None:
+            raise UsageError("Markdown is written by one process", hint="leave out --workers and --ray")
+        if not isinstance(target, str | Path):
+            return write_lines(self._stores, target, packing, selection, progress)
+        path = Path(target)
+        if path.is_dir() or not (path.suffix or path.exists()):
+            return write_folder(self._stores, path, selection, progress)
+        with replacing(path) as stream:
+            return write_lines(self._stores, stream, packing, selection, progress)
 
     def _pages(self, runner: Runner | None, folder: Path, *, resume: bool) -> ParallelPages | None:
         return ParallelPages(self._stores, runner, folder, resume=resume) if runner is not None else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
@@ -91,7 +92,7 @@ class FactsCarrier(msgspec.Struct, frozen=True):
         return self.facts.noarchive
 
 
-class Transformed(FactsCarrier, frozen=True):
+class Transformed(FactsCarrier, frozen=True, dict=True):
     """All that one resource says: statements, links, words and defects.
 
     `triples` and `named` keep blank nodes (`_:b0` …); the index phase skolemises them. Statements come in a stable
@@ -116,11 +117,31 @@ class Transformed(FactsCarrier, frozen=True):
     lastmods: tuple[tuple[str, float], ...] = ()  # sitemaps and feeds: (URL, unix time)
     audit: PageAudit = PageAudit()
     rhythms: tuple[tuple[str, float], ...] = ()  # (URL, stated seconds between changes)
+    main_spans: tuple[int, ...] = ()  # where the main text is in `text`: start, end, start, end …; () = it is all of it
+
+    @property
+    def main_text(self) -> str:
+        """What the page is about: `text` without teasers, captions, comments and the like. Computed at each access."""
+        return spanned(self.text, self.main_spans)
+
+    @property
+    def markdown(self) -> str:
+        """The main part as Markdown, without HTML; "" if the document is neither a page nor a text. Read from the body
+        at each access, so only the process that transformed a document has it."""
+        write: Callable[[], str] = self.__dict__.get("write_markdown", str)
+        return write()
 
     @property
     def nquads(self) -> bytes:
         """All statements as N-Quads, those without a graph of their own in the page's. Computed at each access."""
         return as_nquads(self.triples, self.named, self.url)
+
+
+def spanned(text: str, spans: tuple[int, ...]) -> str:
+    """The parts of a text between start, end, start, end …, one behind the other in lines; all of it without spans."""
+    if not spans:
+        return text
+    return "\n".join([text[start:end] for start, end in zip(spans[::2], spans[1::2], strict=True)])
 
 
 class PushOffer(msgspec.Struct, frozen=True, array_like=True):

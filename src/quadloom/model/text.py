@@ -30,6 +30,7 @@ class TextDocument(msgspec.Struct, frozen=True, kw_only=True):
     links: str = ""  # texts of links in the main part; they are in the body too, as headings are
     images: str = ""  # their alternative texts
     body: str = ""
+    main_spans: tuple[int, ...] = ()  # where the main text is in `body`: start, end, start, end …; () = all of it
     literals: str = ""  # words of the data: names, descriptions …
     analysed: AnalysedText | None = None  # None: the index analyses the texts itself
     types: tuple[str, ...] = ()

@@ -73,12 +73,16 @@ class StoredPages:
                 if (row.quads_digest or row.text_digest) and _is_wanted(row, selection):
                     yield row
 
-    def graphs(self, selection: Selection) -> Iterator[PageGraph]:
-        """The same pages with their statements, selected by type too."""
+    def selected(self, selection: Selection) -> Iterator[PageRow]:
+        """The same pages, selected by type too."""
         for row in self.rows(selection):
+            if not selection.types or _has_type(self._quads, row.graph, selection.types):
+                yield row
+
+    def graphs(self, selection: Selection) -> Iterator[PageGraph]:
+        """The same pages with their statements."""
+        for row in self.selected(selection):
             graph = row.graph
-            if selection.types and not _has_type(self._quads, graph, selection.types):
-                continue
             about = sorted(self._quads.match(f"<{graph}>", None, None, f"<{PAGES}>"))
             yield PageGraph(self._quads.graph(graph), "".join(f"{line}\n" for line in about).encode())
 

@@ -21,7 +21,7 @@ from quadloom.model.finding import WEIGHT, FindingRecord
 _WIDTH = 80
 _MAX_ITEMS = 30
 _MARKS = {"error": "✗ error", "warning": "! warning", "info": "· remark"}
-Format = Literal["text", "turtle", "nquads", "jsonld", "json"]
+Format = Literal["text", "turtle", "nquads", "jsonld", "json", "markdown"]
 
 
 def inspect(
@@ -43,7 +43,7 @@ def inspect(
     more
         further URLs and files: one process reads them all
     format
-        text for people; turtle, nquads or jsonld print the statements; json prints everything
+        text for people; turtle, nquads or jsonld print the statements; markdown the main part; json prints everything
     syntax
         read only this syntax, such as jsonld, or format of RDF, such as turtle; may be repeated
     url
@@ -76,6 +76,8 @@ def _shown(source: str, seen: Inspection, format: Format, *, last: bool) -> int:
             s.write(line)
         if last:
             s.say(_next(source, seen))
+    elif format == "markdown":
+        s.write(seen.markdown.rstrip("\n"))
     else:
         s.write(serialize(seen.nquads, format))
     if seen.failure:

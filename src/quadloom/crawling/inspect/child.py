@@ -35,13 +35,15 @@ class InspectTask(msgspec.Struct, frozen=True):
 class InspectResult(msgspec.Struct, frozen=True):
     """`transformed`, or in `failure` why there is none. `seconds`: CPU time of detect and transform.
 
-    `nquads`: the statements that a crawl would store, each once, with those of `index.links`.
+    `nquads`: the statements that a crawl would store, each once, with those of `index.links`. `markdown`: the main
+    part.
     """
 
     transformed: Transformed | None = None
     nquads: bytes = b""
     seconds: float = 0.0
     failure: str = ""
+    markdown: str = ""
 
 
 class InspectWorker:
@@ -121,13 +123,15 @@ def _result(task: InspectTask, syntaxes: AssembledSyntaxes) -> InspectResult:
         answers = ask_now(task.settings, task.body, needed.requests)
         limits.set_alarm(task.settings.limits.transform_seconds)
         transformed = read(answers)
+    seconds = process_time() - started
+    markdown = transformed.markdown
     transformed = with_header_links(transformed, Page(task.url, task.url, 200, task.headers, b"", 0.0, 0.0))
     index = settings.index
     triples, named = page_statements(transformed, index.links, index.schema_org)
     findings: tuple[Finding, ...] = (*transformed.findings, *syntaxes.findings)
-    seconds = process_time() - started
     distinct = as_nquads(dict.fromkeys(triples), named, task.url)
-    return InspectResult(msgspec.structs.replace(transformed, findings=findings), distinct, seconds)
+    stated = msgspec.structs.replace(transformed, findings=findings)
+    return InspectResult(stated, distinct, seconds, markdown=markdown)
 
 
 if __name__ == "__main__":

@@ -47,6 +47,7 @@ class Inspection(msgspec.Struct, frozen=True):
     `nquads` are the statements that a crawl would store, in the graph of the page's URL, with the links that
     `index.links` asks for and blank nodes as they are. `features`: rich results that the page aims at, and whether it
     has all that they require. `source`: the text that lines and columns of the findings count in, if it is not long.
+    `markdown`: the main part of a page.
     """
 
     url: str
@@ -73,6 +74,7 @@ class Inspection(msgspec.Struct, frozen=True):
     timings: Timings = Timings()
     failure: str = ""
     truncated: bool = False
+    markdown: str = ""
 
 
 def inspect(
@@ -216,6 +218,7 @@ def _report(begun: Inspection, result: InspectResult, body: bytes) -> Inspection
         features=found.audit.features,
         source=_source(body, found.charset),
         timings=Timings(begun.timings.fetch, result.seconds),
+        markdown=result.markdown,
     )
 
 

@@ -9,7 +9,7 @@
 
 PyObject *tag_numbers;
 static PyObject *attribute_names; /* dict: name -> the same name, one object for all pages */
-static PyTypeObject *elements_type;
+PyTypeObject *elements_type;
 
 PyObject *decoded(const unsigned char *text, size_t length) {
     return PyUnicode_DecodeUTF8((const char *)text, (Py_ssize_t)length, "replace");
@@ -361,6 +361,8 @@ static PyMethodDef functions[] = {
     {"read", elements_read, METH_O, NULL},
     {"start_tags", start_tags, METH_O, NULL},
     {"folded_lines", folded_lines, METH_O, NULL},
+    {"main_text_rules", main_text_rules, METH_VARARGS, NULL},
+    {"main_text_marks", main_text_marks, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -14,6 +14,7 @@ typedef struct {
     PyObject **names; /* of attributes as Python strings, made when asked for */
 } elements_object;
 
+extern PyTypeObject *elements_type;
 extern PyObject *tag_numbers; /* dict: name -> lexbor's number, given by `bind` */
 
 PyObject *decoded(const unsigned char *text, size_t length);
@@ -35,6 +36,10 @@ PyObject *elements_values(PyObject *elements, PyObject *const *args, Py_ssize_t 
 PyObject *elements_nesting(PyObject *elements, PyObject *numbers);
 PyObject *elements_enclosing(PyObject *elements, PyObject *const *args, Py_ssize_t count);
 PyObject *elements_words(PyObject *elements, PyObject *const *args, Py_ssize_t count);
+
+/* main_text.c: functions of the module. */
+PyObject *main_text_rules(PyObject *module, PyObject *arguments);
+PyObject *main_text_marks(PyObject *module, PyObject *arguments);
 
 /* Elements.view(root): the method, and its type, made once. */
 PyObject *elements_view(PyObject *elements, PyObject *root);

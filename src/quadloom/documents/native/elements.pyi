@@ -17,6 +17,14 @@ def folded_lines(texts: list[str], /) -> str:
     """`folded_lines_in_python` of `quadloom.documents.syntaxes.html.text`. No text may hold a lone
     surrogate, as no text of a parsed page does."""
 
+def main_text_rules(
+    tags: dict[int, int], words: dict[str, int], ends: str, quotes: str, limits: tuple[int, ...], /
+) -> None:
+    """What `main_text_marks` goes by: see `quadloom.documents.syntaxes.html.main_text`."""
+
+def main_text_marks(elements: Elements, root: int, lines: tuple[str, list[int], list[int], list[int]], /) -> bytes:
+    """`marks_in_python` of `quadloom.documents.syntaxes.html.main_text`."""
+
 class Elements:
     @property
     def tree(self) -> LexborHTMLParser: ...
@@ -41,4 +49,4 @@ class TextView:
     def parent(self, number: int, /) -> int: ...
     def size(self, number: int, /) -> int: ...
     def text(self, number: int, /) -> str: ...
-    def blocks(self, inline: tuple[str, ...], /) -> str: ...
+    def blocks(self, inline: tuple[str, ...], /) -> tuple[str, list[int], list[int], list[int]]: ...

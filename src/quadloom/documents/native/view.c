@@ -1,4 +1,5 @@
 /* TextView: the text below one element, parts of which may be left out. */
+#include <stddef.h>
 #include <string.h>
 
 #include "elements.h"
@@ -269,22 +270,57 @@ static size_t copy_words(unsigned char *into, const unsigned char *text, const u
     return done;
 }
 
+/* The innermost element around a piece of text, below the root or the root itself, that is not inline. */
+static int32_t holder_of(const page *page, int32_t element, int32_t root, const unsigned char *is_inline) {
+    while (element != root && page->elements[element].tag < INLINE_TAGS && is_inline[page->elements[element].tag]) {
+        element = page->elements[element].parent;
+    }
+    return element;
+}
+
+/* One line of the text: characters, those of its links, and the element around its first word that is not inline. */
+typedef struct {
+    int32_t size, linked, holder;
+} text_line;
+
+static PyObject *as_list(const text_line *lines, size_t count, size_t offset) {
+    PyObject *list = PyList_New((Py_ssize_t)count);
+    for (size_t at = 0; list != NULL && at < count; at++) {
+        int32_t value;
+        memcpy(&value, (const char *)&lines[at] + offset, sizeof value);
+        PyObject *number = PyLong_FromLong(value);
+        if (number == NULL) {
+            Py_CLEAR(list);
+        } else {
+            PyList_SetItem(list, (Py_ssize_t)at, number);
+        }
+    }
+    return list;
+}
+
 static PyObject *view_blocks(PyObject *object, PyObject *names) {
     view_object *self = (view_object *)object;
     const page *page = &self->elements->page;
     const unsigned char *is_inline = inline_tags(names);
-    if (is_inline == NULL) {
+    PyObject *link_number = is_inline == NULL ? NULL : PyDict_GetItemString(tag_numbers, "a");
+    if (link_number == NULL) {
         return NULL;
     }
+    uintptr_t link_tag = PyLong_AsSize_t(link_number);
     const page_element *root = &page->elements[self->root];
     size_t room = page->pieces[root->end_piece].start - page->pieces[root->first_piece].start;
     /* A piece may begin with a line break that is no part of it; all other blanks replace one. Plus what `copy_words`
      * writes too much. */
-    unsigned char *folded = PyMem_Malloc(room + (size_t)(root->end_piece - root->first_piece) + 8);
-    if (folded == NULL) {
+    size_t most_lines = (size_t)(root->end_piece - root->first_piece) + 1; /* each begins in a piece of its own */
+    unsigned char *folded = PyMem_Malloc(room + most_lines + 8);
+    text_line *lines = PyMem_Malloc(most_lines * sizeof *lines);
+    if (folded == NULL || lines == NULL) {
+        PyMem_Free(folded);
+        PyMem_Free(lines);
         return PyErr_NoMemory();
     }
-    size_t length = 0;
+    size_t length = 0, count = 0;
+    int32_t links = 0; /* how many are open */
     unsigned char due = 0; /* what comes before the next word of the page: a line break, a blank or nothing */
     int32_t at = self->emptied[self->root] ? root->end_event : root->first_event + 1;
     while (at < root->end_event) {
@@ -297,6 +333,8 @@ static PyObject *view_blocks(PyObject *object, PyObject *names) {
             }
             if ((event & 3) == EVENT_START && self->emptied[number]) {
                 at = page->elements[number].end_event + 1;
+            } else if (tag == link_tag) {
+                links += (event & 3) == EVENT_START ? 1 : -1;
             }
             continue;
         }
@@ -309,18 +347,29 @@ static PyObject *view_blocks(PyObject *object, PyObject *names) {
                 text += blank;
                 continue;
             }
+            size_t before = length;
             if (due && length > 0) {
                 folded[length++] = due;
+            }
+            if (count == 0 || due == '\n') {
+                lines[count++] = (text_line){.holder = holder_of(page, page->pieces[number].parent, self->root, is_inline)};
+                before = length;
             }
             due = 0;
             folded[length++] = *text++;
             size_t words = copy_words(folded + length, text, end);
             text += words;
             length += words;
+            int32_t characters = (int32_t)characters_in(folded + before, length - before);
+            lines[count - 1].size += characters;
+            lines[count - 1].linked += links > 0 ? characters : 0;
         }
     }
-    PyObject *result = decoded(folded, length);
+    PyObject *result = Py_BuildValue("(NNNN)", decoded(folded, length), as_list(lines, count, offsetof(text_line, size)),
+                                     as_list(lines, count, offsetof(text_line, linked)),
+                                     as_list(lines, count, offsetof(text_line, holder)));
     PyMem_Free(folded);
+    PyMem_Free(lines);
     return result;
 }
 

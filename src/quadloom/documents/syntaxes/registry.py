@@ -49,6 +49,7 @@ class Facts(msgspec.Struct):
     language: str = ""
     canonical: str = ""
     text: str = ""
+    main_spans: tuple[int, ...] = ()  # of `text`: see `Transformed`
     headings: str = ""  # of the main part, one a line; so are the texts of links and images
     link_texts: str = ""
     image_texts: str = ""

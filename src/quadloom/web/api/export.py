@@ -31,7 +31,12 @@ from quadloom.web.server.block_stream import BlockStream
 from quadloom.web.server.errors import HttpError
 from quadloom.web.server.requests import WebRequest
 
-_MEDIA = {**GRAPH_MEDIA, "parquet": "application/vnd.apache.parquet", "warc": "application/warc"}
+_MEDIA = {
+    **GRAPH_MEDIA,
+    "parquet": "application/vnd.apache.parquet",
+    "warc": "application/warc",
+    "markdown": "application/x-ndjson",
+}
 _PACKED = {"gz": "application/gzip", "zst": "application/zstd"}
 PRODUCES = tuple(media.partition(";")[0] for media in (*_MEDIA.values(), *_PACKED.values()))
 _BLOCK_BYTES = 256 * 1024

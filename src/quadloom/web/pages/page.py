@@ -17,6 +17,7 @@ from quadloom.asking.report.portrait import part_names
 from quadloom.asking.search import moment
 from quadloom.asking.things.paths import BLANK, PART_TYPES, RDF_TYPE, canonical, comparable
 from quadloom.asking.urls import page_of
+from quadloom.crawling.inspect.inspection import inspect
 from quadloom.crawling.run.explain import Why
 from quadloom.errors import ArchiveDamaged, StoreError
 from quadloom.model.outcome import ArchiveRef, PageRow
@@ -130,16 +131,8 @@ def _once(stated: list[StatementView], names: dict[str, str]) -> list[StatementV
 
 def archived_body(request: WebRequest) -> Response:
     """What the server sent, as plain text in a sandbox, decoded with the detected charset."""
-    row, at = _row(request), request.text("at")
-    ref = row.archive
-    if at:
-        wanted = [
-            visit
-            for visit in request.warehouse.stores.catalog.visits.of(row.fingerprint)
-            if str(visit.fetched_at) == at
-        ]
-        ref = wanted[0].archive if wanted else None
-    page = _archived(request.warehouse, ref)
+    row = _row(request)
+    page = _visited(request, row)
     try:
         text = page.body[:_MAX_BODY].decode(row.charset or "utf-8", "replace")
     except LookupError:
@@ -149,6 +142,29 @@ def archived_body(request: WebRequest) -> Response:
         media_type="text/plain; charset=utf-8",
         headers={"Content-Security-Policy": SANDBOX, "Content-Disposition": "inline", "Cache-Control": "no-store"},
     )
+
+
+def as_markdown(request: WebRequest) -> Response:
+    """The main part of an archived page. It is read in a process of its own, with limits."""
+    page = _visited(request, _row(request))
+    sent = page.header("content-type") or None
+    found = inspect(page.body, settings=request.site.settings, url=page.final_url, content_type=sent)
+    if found.failure:
+        raise HttpError(500, found.failure, hint="/page/body shows what the server sent")
+    return Response(
+        found.markdown.encode("utf-8", "replace"),
+        media_type="text/markdown; charset=utf-8",
+        headers={"Content-Security-Policy": SANDBOX, "Content-Disposition": "inline", "Cache-Control": "no-store"},
+    )
+
+
+def _visited(request: WebRequest, row: PageRow) -> Page:
+    """The archived page of the visit that the request names with `at`, else of the newest."""
+    ref, at = row.archive, request.text("at")
+    if at:
+        history = request.warehouse.stores.catalog.visits.of(row.fingerprint)
+        ref = next((visit.archive for visit in history if str(visit.fetched_at) == at), None)
+    return _archived(request.warehouse, ref)
 
 
 def _row(request: WebRequest) -> PageRow:

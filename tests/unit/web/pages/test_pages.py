@@ -108,6 +108,15 @@ def test_archived_body_is_text_in_a_sandbox(client: TestClient) -> None:
     assert "window.hit" in answer.text
 
 
+def test_a_page_as_markdown_holds_no_html(client: TestClient) -> None:
+    answer = client.get("/page.md", params={"url": EVIL}, headers=HTML)
+    assert answer.headers["content-type"] == "text/markdown; charset=utf-8"
+    assert "sandbox" in answer.headers["content-security-policy"]
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.text and "<" not in answer.text and "](javascript" not in answer.text
+    assert client.get("/page.md", params={"url": BOOK, "at": "1"}, headers=HTML).status_code == 404
+
+
 def test_search_has_hits_facets_and_an_opaque_next(client: TestClient) -> None:
     first = client.get("/search.json", params={"q": "lighthouse", "limit": 1}).json()
     assert first["total"] == 3 and len(first["hits"]) == 1 and first["next"]

@@ -1,14 +1,13 @@
 """The elements of a page through selectolax's nodes: an implementation of `elements.Elements` in Python.
 
 Every question to a node is a call, so few are asked: names come with the one walk that numbers the elements, attributes
-are found by the parser's own selectors, and a text view lets lexbor do the work. Elements within a line are unwrapped,
-what is left out is unlinked, and the text nodes that then touch each other are merged (.1 µs a node), so that one call
-returns all blocks. This changes the tree, so a second view of a page parses it again.
+are found by the parser's own selectors, and what a text view leaves out is unlinked. This changes the tree, so a second
+view of a page parses it again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 import re2
@@ -22,10 +21,13 @@ COMMON_TAGS = tag_ids(
     "a area article base body embed frame iframe img link main meta script title h1 h2 h3 h4 h5 h6 style noscript svg "
     "object select template nav dialog menu button header footer aside form div section ul table abbr acronym b bdi "
     "bdo big cite code data del dfn em font i ins kbd label mark nobr q ruby rb rt s samp small span strike strong sub "
-    "sup time tt u var wbr"
+    "sup time tt u var wbr html p li ol dl dd dt tr td th tbody thead tfoot caption pre blockquote address figcaption "
+    "label textarea fieldset legend br"
 )
-COMMENT = 4  # LXB_TAG__EM_COMMENT; elements have greater numbers. A test holds both against the library
+TEXT, COMMENT = 2, 4  # LXB_TAG__TEXT, LXB_TAG__EM_COMMENT; elements have greater numbers. A test holds both
+# against the library.
 
+LINK = next(number for number, name in COMMON_TAGS.items() if name == "a")
 BORDER = "\0"  # between parts of a text; no HTML text can hold it
 _BELOW, _BESIDE, _LEFT_OUT = 1, 2, 3
 
@@ -227,21 +229,80 @@ class NodeView:
     def text(self, number: int, /) -> str:
         return self._elements.text(number)
 
-    def blocks(self, inline: tuple[str, ...], /) -> str:
-        elements = self._elements
-        nodes = elements._nodes
-        for name in inline:
-            for number in elements.named(name):
-                if number != self._number:
-                    nodes[number].unwrap(True)  # and delete it if it is empty, since it would keep two texts apart
-        for node in elements._comments:
-            node.decompose(False)
-        root = self._root
-        if self._number > 0 and root.parent is None:  # cut off with what held it: texts are merged below a parent only
-            nodes[0].insert_child(root)
-            root = nodes[0].last_child or root  # a copy
-        root.merge_text_nodes()
-        return "\n".join(folded_parts(root.text(separator=BORDER, skip_empty=True)))
+    def blocks(self, inline: tuple[str, ...], /) -> tuple[str, list[int], list[int], list[int]]:
+        within_line = {number for number, name in COMMON_TAGS.items() if name in inline}
+        numbers = self._elements._by_address()
+        lines = _Lines()
+        links = 0
+        root = self._root.mem_id
+        node = self._root.child
+        while node is not None:
+            tag = node.tag_id
+            if tag == TEXT:
+                lines.add(node.text_content or "", links > 0, lambda at=node: _holder(at, root, within_line, numbers))  # type: ignore[misc]
+            elif tag != COMMENT and tag not in within_line:
+                lines.end()
+            below = node.child
+            if below is not None:
+                links += tag == LINK
+                node = below
+                continue
+            while node is not None and node.next is None:
+                node = node.parent
+                if node is None or node.mem_id == root:
+                    return lines.columns()
+                tag = node.tag_id
+                links -= tag == LINK
+                if tag not in within_line:
+                    lines.end()
+            node = node.next if node is not None else None
+        return lines.columns()
+
+
+class _Lines:
+    """The lines of a text, from its pieces."""
+
+    __slots__ = ("_due", "holders", "linked", "sizes", "texts")
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.sizes: list[int] = []
+        self.linked: list[int] = []
+        self.holders: list[int] = []
+        self._due = "\n"  # what comes before the next word
+
+    def end(self) -> None:
+        self._due = "\n"
+
+    def add(self, piece: str, linked: bool, holder: Callable[[], int]) -> None:
+        piece = piece.replace("\u200b", " ")
+        words = " ".join(piece.split())
+        if piece[:1].isspace():
+            self._due = self._due or " "
+        if not words:
+            return
+        if self._due == "\n":
+            self.texts.append(words)
+            self.sizes.append(0)
+            self.linked.append(0)
+            self.holders.append(holder())
+        else:
+            words = self._due + words
+            self.texts[-1] += words
+        self.sizes[-1] += len(words)
+        self.linked[-1] += len(words) if linked else 0
+        self._due = " " if piece[-1].isspace() else ""
+
+    def columns(self) -> tuple[str, list[int], list[int], list[int]]:
+        return "\n".join(self.texts), self.sizes, self.linked, self.holders
+
+
+def _holder(text: LexborNode, root: int, within_line: set[int], numbers: dict[int, int]) -> int:
+    """The innermost element around a piece of text, below the root or the root itself, that is not inline."""
+    at = text.parent
+    while at is not None and at.mem_id != root and at.tag_id in within_line:
+        at = at.parent
+    return -1 if at is None else numbers[at.mem_id]
 
 
 _FOREIGN = rb"(?i)<(?:svg|math)[\s/>]"

@@ -20,6 +20,10 @@ from quadloom.documents.syntaxes.html.native_elements import native_elements
 Values = tuple[str | None, ...]
 Implementation = Literal["native", "python"]
 
+TextLines = tuple[str, list[int], list[int], list[int]]
+"""A text; and for each of its lines how many characters it has, how many of them stand in links, and the innermost
+element around its first word that is not inline: at most the root of the view."""
+
 BELOW, BESIDE, LEFT_OUT = 1, 2, 3
 
 
@@ -44,10 +48,10 @@ class TextView(Protocol):
     def text(self, number: int, /) -> str:
         """The text of one element without what was left out."""
 
-    def blocks(self, inline: tuple[str, ...], /) -> str:
+    def blocks(self, inline: tuple[str, ...], /) -> TextLines:
         """The text below the root in blocks, one a line, white space folded, without empty ones. Every element
         separates blocks except those with the names in `inline`, which must be among `COMMON_TAGS`. Comments separate
-        nothing. The last question that a view answers."""
+        nothing."""
 
 
 class Elements(Protocol):

@@ -21,10 +21,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from itertools import islice
+from itertools import compress, islice
+from typing import NamedTuple
 
 from quadloom.documents.syntaxes.html.element_nodes import BORDER, folded_parts
 from quadloom.documents.syntaxes.html.elements import BELOW, BESIDE, Elements, TextView, Values
+from quadloom.documents.syntaxes.html.main_text import main_lines, spans_of
 from quadloom.documents.syntaxes.registry import Context
 from quadloom.model.link import Link
 from quadloom.model.url import resolve
@@ -50,11 +52,12 @@ _INLINE_NAMES = (
     "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q ruby rb rt s samp small "
     "span strike strong sub sup time tt u var wbr"
 )
-_INLINE = tuple(_INLINE_NAMES.split())
-_LINE = frozenset(_INLINE)
+INLINE = tuple(_INLINE_NAMES.split())
+_LINE = frozenset(INLINE)
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _CONTAINERS = ("div", "section", "ul", "table")
 _ENTRIES = frozenset(("li", "dt", "dd", "td", "th", "tr", "tbody", "thead", "tfoot"))
+_MAIN = "main text"  # in `Context.shared`
 _HIGHEST_COLUMN = 12  # elements between the heading and its column
 
 
@@ -69,7 +72,7 @@ def read_text(context: Context) -> None:
         view = elements.view(root)
         _leave_out(elements, view, (*_NEVER, *_IN_MAIN))
         _leave_out_by_role(marked, view, root, _ROLES_IN_MAIN)
-        length, facts = _state(context, view), context.facts
+        length, facts = _state(context, view, root), context.facts
         # A single article may also be a short part of a page; who writes <main> means it.
         if length >= ENOUGH or (
             elements.tag(root) != "article" and (length >= ENOUGH_IN_MAIN or facts.headings or facts.link_texts)
@@ -83,10 +86,10 @@ def read_text(context: Context) -> None:
     _leave_out_by_role(marked, view, body, _ROLES)
     _leave_out_by_class(elements, view)
     _leave_out_menus(elements, view, body, context.link_texts)
-    if _state(context, view) < ENOUGH:
+    if _state(context, view, body) < ENOUGH:
         view = elements.view(body)
         _leave_out(elements, view, _NEVER)
-        _state(context, view)
+        _state(context, view, body)
 
 
 def fold_in_python(text: str) -> str:
@@ -117,8 +120,8 @@ def _main(elements: Elements, marked: _Marked) -> int:
     return articles[0] if len(articles) == 1 else -1
 
 
-def _state(context: Context, view: TextView) -> int:
-    """Set the texts of what a view has left; returns the length of its body."""
+def _state(context: Context, view: TextView, root: int) -> int:
+    """Set the texts of what a view of `root` has left; returns the length of its body."""
     elements, facts = context.all_elements, context.facts
     limit = context.settings.limits.text_chars
     place = view.place
@@ -130,12 +133,35 @@ def _state(context: Context, view: TextView) -> int:
     ]
     headings = [(name, number, place(number)) for name in _HEADINGS for number in elements.named(name)]
     # A first heading outside of the main part is the page's all the same.
-    above = [fold(view.text(number)) for name, number, where in headings if where == BESIDE and name == "h1"]
+    beside = [number for name, number, where in headings if where == BESIDE and name == "h1"]
+    above = [fold(view.text(number)) for number in beside]
     facts.headings = _folded_lines([*above, *[view.text(number) for _, number, where in headings if where == BELOW]])[
         :MAX_FIELD
     ]
-    facts.text = "\n".join(filter(None, [*above, view.blocks(_INLINE)]))[:limit]
+    lines = view.blocks(INLINE)
+    above = list(filter(None, above))
+    facts.text = "\n".join([*above, lines[0]] if lines[0] else above)[:limit]
+    sizes = [len(line) for line in above] + lines[1]
+    kept = main_lines(elements, root, lines)
+    context.shared[_MAIN] = _MainPart(beside, lines[3], kept)
+    facts.main_spans = spans_of(sizes, b"\1" * len(above) + kept, len(facts.text))
     return len(facts.text)
+
+
+class _MainPart(NamedTuple):
+    """Headings beside the part that was read; for each of its lines the element that holds it, and 1 if it is kept."""
+
+    headings: list[int]
+    holders: list[int]
+    kept: bytes
+
+
+def main_holders(context: Context) -> frozenset[int]:
+    """The elements that hold lines of main text, when the text was read."""
+    part = context.shared.get(_MAIN)
+    if not isinstance(part, _MainPart):
+        return frozenset()
+    return frozenset((*part.headings, *compress(part.holders, part.kept)))
 
 
 def folded_lines_in_python(texts: list[str]) -> str:

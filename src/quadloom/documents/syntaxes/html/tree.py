@@ -265,7 +265,11 @@ def parse_html(source: bytes) -> LexborHTMLParser:
 
 
 # Names that the HTML parser takes only in a certain place.
-_PLACES = {"frame": "<frameset><frame>"}
+_PLACES = {
+    "frame": "<frameset><frame>",
+    **{name: f"<table><{name}>" for name in ("tbody", "thead", "tfoot", "caption", "tr")},
+    **{name: f"<table><tr><{name}>" for name in ("td", "th")},
+}
 
 
 def tag_ids(names: str) -> dict[int, str]:

@@ -145,9 +145,11 @@ class Warehouse:
         return cls(Path(path), settings or Settings(), writable=False)
 
     def close(self) -> None:
-        self._opened.close()
-        if self._lock is not None:
-            self._lock.release()
+        try:
+            self._opened.close()
+        finally:
+            if self._lock is not None:
+                self._lock.release()
 
     def __enter__(self) -> Warehouse:
         return self

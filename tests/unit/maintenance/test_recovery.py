@@ -160,6 +160,27 @@ def test_a_page_of_a_topic_is_no_seed(tmp_path: Path) -> None:
         assert warehouse.search("alone").total == 1
 
 
+def test_a_crawl_whose_database_is_deleted_ends_and_is_recovered(tmp_path: Path) -> None:
+    web, path = Web(), tmp_path / "warehouse"
+    seen: list[Settlement] = []
+    with (
+        pytest.raises(StoreError, match="was deleted or replaced") as ended,
+        Warehouse.open(path, settings=SETTINGS) as warehouse,
+    ):
+        warehouse.requests.add_seeds([ONE, TWO])
+        running = CrawlSession(
+            warehouse.stores, SETTINGS, warehouse.scope, lambda: warehouse.ask.queries,
+            fetch=answered_in_process(web.answer),
+        )  # fmt: skip
+        for settlement in running:
+            seen.append(settlement)
+            lose_database(path)
+    assert seen and "recover" in ended.value.hint
+    Warehouse.recover(path, settings=RECOVERED)
+    archived = {item.visit.href for item in seen if item.page is not None and item.page.archive is not None}
+    assert archived <= {page.href for page in known(path)}
+
+
 def test_what_a_damaged_database_still_says_is_used(tmp_path: Path) -> None:
     path = crawled(tmp_path / "warehouse")
     with Warehouse.open(path, settings=SETTINGS) as warehouse:

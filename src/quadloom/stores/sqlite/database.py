@@ -96,6 +96,7 @@ class SqliteDatabase(Transactions):
         self._connection = connection
         self._is_open = True
         self._identity = str(path.resolve())  # one name for one file, however it was spelled
+        self._inode = path.stat().st_ino
         _wal_indexes.opened(self._identity)
 
     @classmethod
@@ -171,6 +172,7 @@ class SqliteDatabase(Transactions):
 
     def _finish(self) -> None:
         if not self._broken:
+            self._check_file()
             try:
                 self._connection.execute("COMMIT")
             except sqlite3.Error as error:
@@ -178,6 +180,18 @@ class SqliteDatabase(Transactions):
                 raise translate(error, self.path) from error
         else:
             self._rollback()
+
+    def _check_file(self) -> None:
+        """Commits to a deleted file succeed, and are lost when the process ends. Raises `StoreError`."""
+        with contextlib.suppress(OSError):
+            if self.path.stat().st_ino == self._inode:
+                return
+        self._rollback()
+        raise StoreError(
+            f"{self.path} was deleted or replaced while this process was writing to it",
+            hint="put the file back if you have moved it. Otherwise run `quadloom recover`: it makes a new one from the"
+            " archive, which has every page that was fetched",
+        )
 
     def _rollback(self) -> None:
         if self._connection.in_transaction:  # SQLite rolls back by itself when the disk is full

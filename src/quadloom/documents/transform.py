@@ -12,10 +12,13 @@ from functools import partial
 
 from quadloom.documents.checks.page import NOTHING, PageChecks, check_page
 from quadloom.documents.detect import Detected, detect_body
-from quadloom.documents.markdown import markdown
 from quadloom.documents.syntaxes.external import ServicesNeeded, service_requests
+from quadloom.documents.syntaxes.html.markdown import markdown_of, markdown_of_text
 from quadloom.documents.syntaxes.html.meta import read_robots
+from quadloom.documents.syntaxes.html.page import read
 from quadloom.documents.syntaxes.html.shell import ENOUGH_TEXT, why_shell
+from quadloom.documents.syntaxes.html.text import INLINE, main_holders, read_text
+from quadloom.documents.syntaxes.html.tree import parse_html
 from quadloom.documents.syntaxes.installed import SYNTAXES
 from quadloom.documents.syntaxes.rdf.links import data_links
 from quadloom.documents.syntaxes.registry import Context, Loader, Reading, Registry
@@ -86,17 +89,9 @@ def transform(
     `answers` of services; None = not asked yet. If `syntaxes` holds a service that takes the document, this raises
     `ServicesNeeded` then, before anything else is done. `detected`: what the body is, if that is known.
     """
-    headers = tuple(headers)
-    if content_type is None:
-        content_type = next((value for name, value in headers if name == "content-type"), None)
-    document, utf8 = detected or detect_body(body, url=url, content_type=content_type)
-    if document.kind == "archive" and body.startswith(MAGIC):
-        opened = unpack(body, url=url, content_type=content_type)
-        if opened is not None:
-            body, document, utf8 = opened.body, opened.document, None
-    context = Context(
-        body, document, url=url, settings=settings, headers=headers, loader=loader, utf8=utf8, answers=answers or ()
-    )
+    context = _opened(body, url, content_type, headers, settings, detected)
+    context.loader, context.answers = loader, answers or ()
+    document = context.document
     context.findings += document.findings
     reading = syntaxes.reading(document.kind, settings.transform)
     if settings.service and answers is None and (needed := service_requests(context, reading.chosen)):
@@ -104,7 +99,7 @@ def transform(
     reasons = document.reasons
     if not reading.chosen and document.kind != "empty":
         reasons = (*reasons, f"no syntax reads {document.kind}: nothing to state")
-    if any(name == "x-robots-tag" for name, _ in headers):
+    if any(name == "x-robots-tag" for name, _ in context.headers):
         read_robots(context)  # `html` reads it again, with what the page's own `<meta>` says
     blanks: dict[str, int] = {}
     counts, own = _run_extractors(context, reading, blanks)
@@ -124,9 +119,55 @@ def transform(
         _note_shell(context)
     transformed = _transformed(context, reasons, counts, triples, stated, checks)
     transformed.__dict__["write_markdown"] = partial(
-        markdown, body, url=url, content_type=content_type, settings=settings, detected=Detected(document, utf8)
+        markdown,
+        body,
+        url=url,
+        content_type=content_type,
+        headers=context.headers,
+        settings=settings,
+        detected=detected,
     )
     return transformed
+
+
+def markdown(
+    body: bytes,
+    *,
+    url: str,
+    content_type: str | None = None,
+    headers: Iterable[tuple[str, str]] = (),
+    settings: Settings = _DEFAULTS,
+    detected: Detected | None = None,
+) -> str:
+    """`body` as Markdown, its main part only; "" if it is neither a page nor a text. Arguments as for `transform`."""
+    context = _opened(body, url, content_type, headers, settings, detected)
+    if context.document.kind == "text":
+        return markdown_of_text(context.text)
+    if context.document.kind not in ("html", "xhtml"):
+        return ""
+    read(context)
+    source = context.tree.raw_html  # to read the text may change the tree
+    read_text(context)
+    return markdown_of(parse_html(source), main_holders(context), context.base, INLINE)
+
+
+def _opened(
+    body: bytes,
+    url: str,
+    content_type: str | None,
+    headers: Iterable[tuple[str, str]],
+    settings: Settings,
+    detected: Detected | None,
+) -> Context:
+    headers = tuple(headers)
+    if content_type is None:
+        content_type = next((value for name, value in headers if name == "content-type"), None)
+    document, utf8 = detected or detect_body(body, url=url, content_type=content_type)
+    if document.kind == "archive" and body.startswith(MAGIC):
+        opened = unpack(body, url=url, content_type=content_type)
+        if opened is not None:
+            body, document, utf8 = opened.body, opened.document, None
+    return Context(body, document, url=url, settings=settings, headers=headers, utf8=utf8)
 
 
 def _run_extractors(context: Context, reading: Reading, blanks: dict[str, int]) -> tuple[list[tuple[str, int]], int]:

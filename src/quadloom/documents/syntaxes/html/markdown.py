@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import chain, repeat
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -272,9 +273,8 @@ def _language(frame: _Frame) -> str:
 
 
 def _prefixed(text: str, first: str, others: str) -> str:
-    lines = text.split("\n")
-    return "\n".join((first if not number else others) + line if line else (first if not number else others).rstrip()
-                     for number, line in enumerate(lines))  # fmt: skip
+    lines = zip(chain((first,), repeat(others)), text.split("\n"), strict=False)
+    return "\n".join(prefix + line if line else prefix.rstrip() for prefix, line in lines)
 
 
 def _list(items: list[str], numbered: bool) -> str:

@@ -38,7 +38,7 @@ def cases(manifest: str) -> list[ParameterSet]:
         option = case.get("option", {})
         if option.get("specVersion") == "json-ld-1.0" or option.get("produceGeneralizedRdf"):
             continue
-        if case["@id"] == "#te006":
+        if manifest == "html" and case["@id"] == "#te006":
             continue  # an error of expansion; `extract` is toRdf, for which a page without a script is empty
         if case["input"].startswith("expand/"):
             continue  # one case borrows its input from a part of the suite that is not in the folder

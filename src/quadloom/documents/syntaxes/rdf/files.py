@@ -15,7 +15,6 @@ from __future__ import annotations
 import codecs
 import contextlib
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Literal
@@ -44,7 +43,7 @@ _WITHOUT_GRAPHS: frozenset[RdfKind] = frozenset(("turtle", "ntriples", "rdfxml")
 _KINDS: dict[str, RdfKind] = {str(kind): kind for kind in _FORMATS}
 _MAX_DEFECTS = 20  # of a line-based file; with more it is something else under a wrong name
 # Between literals: a line that ends with a literal ends with neither a blank node nor an IRI before the full stop.
-_BLANK = re.compile(rb"^_:[^ ]+|(?<= )_:[^ ]+(?= (?:(?:<[^<> ]*>|_:[^ ]+) )?\.$)", re.MULTILINE)
+_BLANK = re.compile(rb"(^_:[^ ]+|(?<= )_:[^ ]+(?= (?:(?:<[^<> ]*>|_:[^ ]+) )?\.$))", re.MULTILINE)
 _DECLARATION = re.compile(rb"""\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([A-Za-z][\w.-]*)["'][^>]{0,200}\?>""")
 
 
@@ -148,8 +147,10 @@ class _Written:
 
 def _numbered(nquads: bytes, prefix: str) -> bytes:
     """The lines with blank nodes numbered in the order in which they appear."""
-    numbers: defaultdict[bytes, bytes] = defaultdict(lambda: b"_:%s%08x" % (prefix.encode(), len(numbers)))
-    return _BLANK.sub(lambda match: numbers[match[0]], nquads)
+    parts = _BLANK.split(nquads)
+    labels = {label: b"_:%s%08x" % (prefix.encode(), number) for number, label in enumerate(dict.fromkeys(parts[1::2]))}
+    parts[1::2] = map(labels.__getitem__, parts[1::2])
+    return b"".join(parts)
 
 
 def _until_defect(parser: ox.QuadParser, defects: list[SyntaxInvalid], *, goes_on: bool) -> Iterator[ox.Quad]:

@@ -15,7 +15,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 import uuid
 from contextlib import closing, suppress
 from pathlib import Path
@@ -26,6 +25,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from quadloom.stores.archive.s3_bucket import S3Address
+from waiting import wait_until
 
 _START_SECONDS = 30.0
 # Credentials of nobody: the server takes any.
@@ -50,11 +50,8 @@ class Server:
         self.process = subprocess.Popen(
             self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self._environment
         )
-        until = time.monotonic() + _START_SECONDS
-        while not self._answers():
-            assert self.process.poll() is None, f"{self._command[0]} ended with {self.process.returncode}"
-            assert time.monotonic() < until, f"{self._command[0]} does not answer"
-            time.sleep(0.02)
+        failure = f"{self._command[0]} ended or does not answer"
+        wait_until(self._answers, failure, seconds=_START_SECONDS, alive=self.process)
 
     def stop(self) -> None:
         self.process.kill()

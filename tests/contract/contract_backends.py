@@ -268,7 +268,7 @@ class PostgresMachines:
         self._database.write("UPDATE worker SET until='-infinity' WHERE name=%s", (f"{name}:1",))
 
     def publish(self, event: Event) -> None:
-        self._bus.publish(event)
+        self._bus.publish([event])
         self._bus.recent()  # writes what waits
 
     def open_empty(self) -> Cluster:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
 
 from quadloom.model.event import Event
 from quadloom.stores.memory_bus import MemoryBus
 from quadloom.stores.postgres.bus import PostgresBus
+from waiting import wait_until
 
 
 def event(number: int) -> Event:
@@ -20,9 +20,7 @@ def test_followers_get_what_is_kept_and_then_what_comes(bus: MemoryBus | Postgre
     got: list[int] = []
     reader = threading.Thread(target=lambda: got.extend(e.id for e in bus.follow(after=2)))
     reader.start()
-    deadline = time.monotonic() + 60
-    while got != [3, 4, 5] and time.monotonic() < deadline:
-        time.sleep(0.005)
+    wait_until(lambda: got == [3, 4, 5])
     bus.publish([event(6)])
     bus.close()
     reader.join(timeout=60)

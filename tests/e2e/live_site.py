@@ -5,20 +5,19 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.error import URLError
 
 import msgspec
-import pytest
 
 from quadloom.cli.demo import demo_settings
 from quadloom.settings import Settings
 from quadloom_lab.fakeweb import demo_web, serve_in_process
 from servers import free_port
+from waiting import wait_until
 
 # Seconds that an answer may take: only a server that hangs takes longer, however busy the machine is.
 PATIENCE = 100
@@ -84,14 +83,11 @@ def _toml(settings: Settings) -> str:
 
 def _wait(base: str, process: subprocess.Popen[bytes], log: Path) -> None:
     """Until the stores answer and the first pages are searchable."""
-    deadline = time.monotonic() + 240  # a loaded machine starts slowly; a server that ends is noticed at once
-    while time.monotonic() < deadline:
-        assert process.poll() is None, log.read_text()
-        try:
-            with urllib.request.urlopen(base + "/search.json?q=lighthouse", timeout=PATIENCE) as answer:
-                if json.load(answer)["total"]:
-                    return
-        except (URLError, ConnectionError, TimeoutError):
-            pass
-        time.sleep(0.3)
-    pytest.fail(f"nothing became searchable: {log.read_text()}")
+
+    def found() -> bool:
+        with urllib.request.urlopen(base + "/search.json?q=lighthouse", timeout=PATIENCE) as answer:
+            return bool(json.load(answer)["total"])
+
+    away = suppress(URLError, ConnectionError, TimeoutError)
+    # A loaded machine starts slowly; a server that ends is noticed at once.
+    wait_until(found, lambda: f"not searchable: {log.read_text()}", seconds=240, alive=process, ignoring=away)

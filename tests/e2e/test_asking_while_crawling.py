@@ -20,6 +20,7 @@ from quadloom.cli.main import run as run_command
 from quadloom.settings import Settings
 from quadloom.warehouse import Warehouse
 from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
+from waiting import wait_until
 
 SPEC = WebSpec(seed=11, pages=120, hosts=4, scale=0.1, links=12, traps=False, slow_seconds=0.0, crawl_delay=0.0)
 
@@ -70,9 +71,7 @@ def test_pages_are_found_by_another_process_within_five_seconds(tmp_path: Path) 
 
 def _watch(path: Path, crawl: subprocess.Popen[bytes]) -> int:
     until = time.monotonic() + 90
-    while not (path / "text" / "meta.json").exists():
-        assert time.monotonic() < until
-        time.sleep(0.1)
+    wait_until((path / "text" / "meta.json").exists, seconds=90)
     looks = 0
     with Warehouse.read(path) as warehouse:
         while looks < 5 and time.monotonic() < until and crawl.poll() is None:

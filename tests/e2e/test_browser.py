@@ -8,7 +8,7 @@ import shutil
 import signal
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -24,6 +24,7 @@ from quadloom.model.page import Page
 from quadloom.settings import CrawlSettings, Settings
 from quadloom.settings.loading import Value, load
 from quadloom.warehouse import Warehouse
+from waiting import wait_until
 
 needs_chromium = pytest.mark.skipif(
     importlib.util.find_spec("playwright") is None or not any(map(shutil.which, BROWSERS)),
@@ -155,14 +156,8 @@ def test_a_browser_that_is_killed_gives_its_pages_back_and_leaves_no_process() -
         rendering.close()
 
 
-def _until(rendering: BrowserRenderer, ready: object) -> None:
-    assert callable(ready)
-    for _ in range(2000):
-        rendering.step()
-        if ready():
-            return
-        time.sleep(0.05)
-    raise AssertionError("it never happened")
+def _until(rendering: BrowserRenderer, ready: Callable[[], object]) -> None:
+    wait_until(lambda: rendering.step() or ready(), seconds=100)
 
 
 def _descendants(pid: int) -> set[int]:

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from quadloom.stores.shards import SHARDS
 from quadloom.stores.sql.catalog import BEHIND
 from quadloom_lab.fakeweb import FakeWeb, FakeWebServer, WebSpec, serve_in_process
 from servers import new_bucket, sparql_server
+from waiting import wait_until
 
 pytestmark = pytest.mark.cluster
 
@@ -88,12 +90,8 @@ class Cluster:
         shares = self.owners().values()
         return len(shares) == workers and sum(shares) == SHARDS
 
-    def wait(self, what: str, reached: object, seconds: float = 60.0) -> None:
-        deadline = time.monotonic() + seconds
-        assert callable(reached)
-        while not reached():
-            assert time.monotonic() < deadline, f"{what}: not within {seconds} s\n{self._state()}"
-            time.sleep(0.1)
+    def wait(self, what: str, reached: Callable[[], object], seconds: float = 60.0) -> None:
+        wait_until(reached, lambda: f"{what}: not within {seconds} s\n{self._state()}", seconds=seconds)
 
     def _state(self) -> str:
         """What a person asks first after a failure."""

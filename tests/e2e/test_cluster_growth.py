@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -39,11 +40,11 @@ def moments(log: Path) -> list[float]:
     return [float(one["wall"]) for one in found if not one["target"].endswith("/robots.txt")]
 
 
-def hosts_known(log: Path) -> int:
-    """Hosts whose robots.txt was asked for."""
+def knows(log: Path, hosts: int) -> bool:
+    """Whether the robots.txt of so many hosts was asked for."""
     lines = log.read_text(encoding="utf-8").splitlines()
     found = (json.loads(line) for line in lines if line.endswith("}"))
-    return len({one["host"] for one in found if one["target"].endswith("/robots.txt")})
+    return len({one["host"] for one in found if one["target"].endswith("/robots.txt")}) >= hosts
 
 
 @pytest.mark.timeout(900)
@@ -71,10 +72,10 @@ def test_pages_grow_with_workers_and_new_ones_carry_their_share(
                     workers.append(cluster.worker(f"w{len(workers)}"))
                 if number == 1:
                     cluster.tell("seeds", "add", *serving.web.homes)
-                cluster.wait("all shares", lambda n=number: cluster.shared_by(n))
+                cluster.wait("all shares", partial(cluster.shared_by, number))
                 if number == 1:
                     homes = len(serving.web.homes)
-                    cluster.wait("all hosts known", lambda h=homes: hosts_known(serving.log_path) >= h, 240.0)
+                    cluster.wait("all hosts known", partial(knows, serving.log_path, homes), 240.0)
                 joined = time.monotonic()
                 cluster.wait_for_requests(serving.load().requests + 20)
                 time.sleep(max(0.0, joined + JOINED - time.monotonic()))

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack, closing
@@ -24,6 +23,7 @@ from quadloom.crawling.topical.watched_topics import WatchedTopic
 from quadloom.model.wire import decode
 from quadloom.stores.shards import SHARDS, shard_of
 from servers import sparql_server
+from waiting import wait_until
 
 pytestmark = pytest.mark.cluster
 
@@ -88,11 +88,11 @@ class TopicCluster:
         return {event["data"]["worker"] for event in events if event["subject"].startswith("topic ")}
 
     def wait(self, what: str, reached: Callable[[], object], seconds: float = 240.0) -> None:
-        deadline = time.monotonic() + seconds
-        while not reached():
+        def report() -> str:
             logs = [log.read_text(encoding="utf-8", errors="replace")[-2000:] for log in self.folder.glob("*.log")]
-            assert time.monotonic() < deadline, "\n".join([f"{what}: not within {seconds} s", *logs])
-            time.sleep(0.1)
+            return "\n".join([f"{what}: not within {seconds} s", *logs])
+
+        wait_until(reached, report, seconds=seconds)
 
 
 def test_each_worker_asks_its_own_sites_and_a_killed_one_is_replaced(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from quadloom.model.subscription import Subscription
 from quadloom.settings import Settings
 from quadloom.settings.loading import load
 from quadloom.warehouse import Warehouse
+from waiting import wait_until
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 DATA = '{"@context": "https://schema.org", "@type": "Person", "name": "N"}'
@@ -79,10 +80,7 @@ def test_webhook(tmp_path: Path) -> None:
                 warehouse.subscriptions.add(warehouse.subscriptions.checked(wish))
                 for _ in warehouse.crawl([site.url()]):
                     pass
-                for _ in range(400):  # the last notices may leave after the last page
-                    if notices:
-                        break
-                    time.sleep(0.05)
+                wait_until(lambda: notices, "the last notices may leave after the last page, but they leave")
     finally:
         server.shutdown()
         server.server_close()

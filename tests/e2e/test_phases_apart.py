@@ -20,6 +20,7 @@ from quadloom.model.phase import Owed
 from quadloom.process.failpoints import EXIT_CODE
 from quadloom.warehouse import Warehouse
 from quadloom_lab.fakeweb import FakeWeb, FakeWebServer, WebSpec, serve_in_process
+from waiting import wait_until
 
 
 class Held(NamedTuple):
@@ -87,13 +88,13 @@ def is_done(path: Path) -> bool:
 
 
 def wait_until_done(path: Path, processes: list[subprocess.Popen[bytes]], seconds: float = 120.0) -> None:
-    until = time.monotonic() + seconds
-    while not is_done(path):
+    def done() -> bool:
         for process in processes:
             if process.poll() is not None:
                 raise AssertionError(b"".join(process.communicate()).decode()[-3000:])
-        assert time.monotonic() < until, "it does not come to an end"
-        time.sleep(0.05)
+        return is_done(path)
+
+    wait_until(done, "it does not come to an end", seconds=seconds)
 
 
 @contextmanager

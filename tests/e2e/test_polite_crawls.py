@@ -6,7 +6,6 @@ import itertools
 import statistics
 import threading
 import time
-from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from faults.crawling import kill_group, run_config, start, wait_for_requests
 from quadloom.stores.backends import DATABASE
 from quadloom.warehouse import Warehouse
 from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
+from waiting import wait_until
 
 HOST_DELAY = 0.5
 ADDRESS_DELAY = 0.1
@@ -107,11 +107,11 @@ def test_a_429_storm_is_answered_with_silence_and_remembered_over_a_crash(tmp_pa
     )
     try:
         process = start(tmp_path / "w", config, "crawl", f"http://{storm.host}/")
-        _wait(lambda: len(storm.asked) == PER_SITE and _is_blocked(tmp_path / "w", storm.host))
+        wait_until(lambda: len(storm.asked) == PER_SITE and _is_blocked(tmp_path / "w", storm.host), seconds=HANGS)
         kill_group(process)
         assert len(storm.asked) == PER_SITE
         process = start(tmp_path / "w", config, "crawl")
-        _wait(lambda: len(storm.asked) >= PER_SITE + 2)
+        wait_until(lambda: len(storm.asked) >= PER_SITE + 2, seconds=HANGS)
         kill_group(process)
     finally:
         storm.server.shutdown()
@@ -128,10 +128,3 @@ def _is_blocked(warehouse: Path, host: str) -> bool:
     with Warehouse.read(warehouse) as reading:
         row = reading.stores.frontier.hosts.get(host)
     return row is not None and row.blocked_until > 0.0
-
-
-def _wait(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + HANGS
-    while not condition():
-        assert time.monotonic() < until, "nothing happened"
-        time.sleep(0.02)

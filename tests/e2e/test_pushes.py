@@ -29,6 +29,7 @@ from quadloom.model.url import fingerprint
 from quadloom.stores.backends import DATABASE
 from quadloom.stores.sqlite.catalog import SqliteCatalog
 from quadloom.stores.sqlite.database import SqliteDatabase
+from waiting import wait_until
 
 
 def feed(hub: str, title: str) -> Answer:
@@ -88,10 +89,9 @@ class Serving:
             return row.title if row is not None else ""
 
     def wait(self, condition: Callable[[], bool], what: str, seconds: float = 40.0) -> None:
-        until = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < until, f"{what}: not within {seconds} s\n{self.log.read_text()[-3000:]}"
-            time.sleep(0.1)
+        wait_until(
+            condition, lambda: f"{what}: not within {seconds} s\n{self.log.read_text()[-3000:]}", seconds=seconds
+        )
 
 
 def test_a_push_is_read_at_once_and_all_survives_a_kill(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from quadloom.stores.archive.warc_record import encode, file_header
 from quadloom.warehouse import Warehouse
 from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
 from servers import S3_ENVIRONMENT, free_port, new_bucket, sparql_server
+from waiting import wait_until
 
 pytest.importorskip("ray", reason="needs ray: pip install quadloom[ray]")
 psutil = pytest.importorskip("psutil", reason="needs psutil: pip install -r requirements-dev.txt")
@@ -62,16 +63,19 @@ def warehouse(tmp_path: Path) -> Iterator[Warehouse]:
 
 def kill_a_task() -> int:
     """SIGKILL to a process below this one in which a Ray task runs, as soon as there is one."""
-    for _ in range(600):
+    killed: list[int] = []
+
+    def found() -> bool:
         for child in psutil.Process().children(recursive=True):
-            try:
+            with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
                 if child.cmdline()[:1] == ["ray::_perform"]:
                     child.kill()
-                    return int(child.pid)
-            except (psutil.NoSuchProcess, psutil.ZombieProcess):
-                continue
-        time.sleep(0.02)
-    raise AssertionError("no Ray task is running")
+                    killed.append(int(child.pid))
+                    return True
+        return False
+
+    wait_until(found, "no Ray task is running")
+    return killed[0]
 
 
 def test_a_killed_task_is_repeated_and_an_interrupted_job_is_resumed(warehouse: Warehouse) -> None:
@@ -161,10 +165,7 @@ def ray_address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     )
     processes = [psutil.Process(head.pid)]
     try:
-        for _ in range(300):
-            if psutil.Process(head.pid).children(recursive=True) and is_open(port):
-                break
-            time.sleep(0.1)
+        wait_until(lambda: psutil.Process(head.pid).children(recursive=True) and is_open(port))
         yield f"127.0.0.1:{port}"
     finally:
         processes += psutil.Process(head.pid).children(recursive=True)

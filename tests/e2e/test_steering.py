@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -19,6 +18,7 @@ from quadloom.cli.demo import demo_settings
 from quadloom.settings import Settings
 from quadloom_lab.fakeweb import demo_web, serve_in_process
 from servers import free_port
+from waiting import wait_until
 
 
 @contextmanager
@@ -41,17 +41,15 @@ def asked(address: str, method: str = "GET", **headers: str) -> str:
         return str(answer.read().decode())
 
 
-def until(words: str, look: object, seconds: float = 60.0) -> str:
-    assert callable(look)
-    found, deadline = "", time.monotonic() + seconds
-    while words not in found and time.monotonic() < deadline:
-        try:
-            found = str(look())
-        except OSError:
-            found = ""  # not listening yet
-        time.sleep(0.2)
-    assert words in found, found[-2000:]
-    return found
+def until(words: str, look: Callable[[], object], seconds: float = 60.0) -> str:
+    found = [""]
+
+    def seen() -> bool:
+        found.append(str(look()))
+        return words in found[-1]
+
+    wait_until(seen, lambda: found[-1][-2000:], seconds=seconds, ignoring=suppress(OSError))  # not listening yet
+    return found[-1]
 
 
 @pytest.mark.slow

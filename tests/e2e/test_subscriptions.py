@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from contextlib import closing
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from quadloom.stores.backends import DATABASE
 from quadloom.stores.sqlite.catalog import SqliteCatalog
 from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.warehouse import Warehouse
+from waiting import wait_until
 
 PAGES = 60
 STEPS = (1, 7, 20)
@@ -43,14 +43,6 @@ def settings_of(site: ScriptedSite, **sections: dict[str, object]) -> Settings:
     return load(overrides=site.settings(crawl={"scope": "any", "max_seconds": 60.0}, **sections)).settings  # type: ignore[arg-type]
 
 
-def wait(condition: object, what: str, seconds: float = 40.0) -> None:
-    assert callable(condition)
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until, what
-        time.sleep(0.1)
-
-
 class Crawling:
     """A continuous crawl in a thread of its own."""
 
@@ -65,7 +57,7 @@ class Crawling:
 
     def __enter__(self) -> Crawling:
         self._thread.start()
-        wait(lambda: ask(self.path, "status") is not None, "the crawl runs")
+        wait_until(lambda: ask(self.path, "status") is not None, "the crawl runs")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -78,9 +70,9 @@ def test_a_subscribed_page_is_read_more_often_from_then_on(tmp_path: Path) -> No
     with ScriptedSite(alike()) as site:
         settings = settings_of(site, freshness={**FRESHNESS})
         with Crawling(tmp_path / "data", settings, site.url("/0")) as crawl:
-            wait(lambda: len(set(site.paths())) > PAGES, "all pages were read once")
+            wait_until(lambda: len(set(site.paths())) > PAGES, "all pages were read once")
             assert ask(crawl.path, "subscribe", id="s", urls=[site.url("/17")]) == "s"
-            wait(lambda: _pause(crawl.path, site, 17) < 0.8 * _pause(crawl.path, site, 40), "it is planned more often")
+            wait_until(lambda: _pause(crawl.path, site, 17) < 0.8 * _pause(crawl.path, site, 40), "planned more often")
 
 
 def _pause(warehouse: Path, site: ScriptedSite, page: int) -> float:
@@ -107,11 +99,11 @@ def test_one_change_is_told_by_webhook_command_and_query(tmp_path: Path) -> None
                 secret="secret",
             )
             ask(crawl.path, "subscribe", id="names", query="SELECT ?n { ?e a schema:Event ; schema:name ?n }")
-            wait(lambda: "first" in _changes(crawl.path, "names"), "the query's first answer")
+            wait_until(lambda: "first" in _changes(crawl.path, "names"), "the query's first answer")
             site.pages["/"] = html("<p vocab='http://schema.org/' typeof=Event><b property=name>second</b>")
             ask(crawl.path, "refresh", urls=[site.url("/")])
-            wait(lambda: "second" in _changes(crawl.path, "names"), "the query's new answer")
-            wait(lambda: "second" in str(received.bodies), "the webhook")
+            wait_until(lambda: "second" in _changes(crawl.path, "names"), "the query's new answer")
+            wait_until(lambda: "second" in str(received.bodies), "the webhook")
             assert ask(crawl.path, "unsubscribe", id="names") == "names"
         assert received.badly_signed == 0
     told = [json.loads(line) for line in _changes(tmp_path / "data", "hook").splitlines()]

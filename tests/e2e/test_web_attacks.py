@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from urllib.parse import quote
 
@@ -17,6 +16,7 @@ from quadloom.settings import Settings, WebSettings
 from quadloom.web.app import create_app
 from quadloom.web.server.state import SiteState
 from unit.web.web_fixture import ATTACKS, EVIL, fill
+from waiting import wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -31,8 +31,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
-    while not server.started:
-        time.sleep(0.05)
+    wait_until(lambda: server.started)
     yield f"http://127.0.0.1:{listening.getsockname()[1]}"
     server.should_exit = True
     thread.join(timeout=20)

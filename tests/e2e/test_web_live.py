@@ -19,6 +19,7 @@ import pytest
 from e2e.live_site import PATIENCE, Live, live_site
 from quadloom.crawling.run.control import ask
 from servers import free_port
+from waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 AXE = ROOT / "web-assets" / "node_modules" / "axe-core" / "axe.min.js"
@@ -384,13 +385,9 @@ def test_files_in_the_working_directory_are_not_run(tmp_path: Path) -> None:
     with (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log)
         try:
-            deadline = time.monotonic() + 60.0
-            while time.monotonic() < deadline and process.poll() is None and not (tmp_path / "was-run").exists():
-                if (tmp_path / "data" / "quadloom.db").exists():
-                    break
-                time.sleep(0.05)
+            made = (tmp_path / "data" / "quadloom.db").exists
+            wait_until(made, (tmp_path / "log").read_text, alive=process)
         finally:
             process.terminate()
             process.wait(60)
-    assert (tmp_path / "data" / "quadloom.db").exists(), (tmp_path / "log").read_text()
     assert not (tmp_path / "was-run").exists()

@@ -16,6 +16,7 @@ from quadloom.stores.archive.warc_record import encode, file_header
 from quadloom.warehouse import Warehouse
 from quadloom.web.app import create_app
 from quadloom.web.server.state import SiteState
+from waiting import wait_until
 
 FIRST, SECOND = "http://first.example/", "http://second.example/"
 MATCHES = 'SELECT ?page { ?page ql:matches "lighthouse" }'
@@ -62,9 +63,6 @@ def test_a_page_that_is_written_later_is_shown(client: TestClient, warehouse: tu
 
     assert status(FIRST) == 200 and status(SECOND) == 404
     write(*warehouse, SECOND)
-    deadline = time.monotonic() + VISIBLE_SECONDS
-    while status(SECOND) != 200:
-        assert time.monotonic() < deadline, "the view of the quads was not renewed"
-        time.sleep(0.2)
+    wait_until(lambda: status(SECOND) == 200, "the view of the quads was not renewed", seconds=VISIBLE_SECONDS)
     assert status(SECOND, "/page", "url") == 200
     assert pages(client) == {FIRST, SECOND}

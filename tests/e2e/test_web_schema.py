@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -26,6 +25,7 @@ from quadloom.web.server.state import SiteState
 from quadloom.web.server.tokens import FILE, Tokens
 from thoroughness import examples
 from unit.web.web_fixture import fill
+from waiting import wait_until
 
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed: pip install 'quadloom[dev]'")
 openapi_checks = pytest.importorskip("schemathesis.specs.openapi.checks")
@@ -49,8 +49,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
-    while not server.started:
-        time.sleep(0.05)
+    wait_until(lambda: server.started)
     yield Site(f"http://127.0.0.1:{listening.getsockname()[1]}", {"Authorization": f"Bearer {token}"})
     server.should_exit = True
     thread.join(timeout=20)

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 from command_line import quadloom
 from fakeweb.request_log import RequestLog
 from quadloom_lab.fakeweb import FakeWebServer
+from waiting import wait_until
 
 IN_FLIGHT = 64
 
@@ -79,6 +79,16 @@ def start(warehouse: Path, config: Path, *arguments: str) -> subprocess.Popen[by
     )
 
 
+def killed_after(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    """Let a command run for so long and kill it, children included; False when it ended before."""
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        kill_group(process)
+        return True
+    return False
+
+
 def kill_group(process: subprocess.Popen[bytes]) -> None:
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
@@ -114,11 +124,9 @@ def wait_for_requests(
     serving: FakeWebServer, count: int, process: subprocess.Popen[bytes], seconds: float = 60
 ) -> bool:
     """Wait until the server has answered `count` requests; False when the crawl ended before."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        if serving.load().requests >= count:
-            return True
-        if process.poll() is not None:
-            return False
-        time.sleep(0.005)
-    raise AssertionError(f"only {serving.load().requests} of {count} requests within {seconds} s")
+    wait_until(
+        lambda: serving.load().requests >= count or process.poll() is not None,
+        lambda: f"only {serving.load().requests} of {count} requests within {seconds} s",
+        seconds=seconds,
+    )
+    return serving.load().requests >= count

@@ -8,7 +8,6 @@ import socket
 import struct
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from http.client import HTTPConnection
@@ -20,6 +19,7 @@ from quadloom.settings import Settings
 from quadloom.warehouse import Warehouse
 from servers import free_port
 from unit.web.web_fixture import store_page
+from waiting import wait_until
 
 ITEMS = 16_000
 SECONDS = 120.0
@@ -39,13 +39,13 @@ def port(tmp_path: Path) -> Iterator[int]:
     command = [sys.executable, "-m", "quadloom", "-w", str(tmp_path / "data"), "--quiet", "serve", "--port", str(found)]
     server = subprocess.Popen(command, env={**os.environ, "QUADLOOM_WEB__RATE": "0", "QUADLOOM_WEB__CONCURRENCY": "0"})
     try:
-        deadline = time.monotonic() + SECONDS
-        while True:
-            with suppress(OSError):
-                if get(found, "/health/live")[0] == 200:
-                    break
-            assert time.monotonic() < deadline, "the server did not come up"
-            time.sleep(0.1)
+        wait_until(
+            lambda: get(found, "/health/live")[0] == 200,
+            "the server did not come up",
+            seconds=SECONDS,
+            alive=server,
+            ignoring=suppress(OSError),
+        )
         yield found
         server.terminate()
         assert server.wait(SECONDS) == 0
@@ -80,12 +80,15 @@ def reset(client: socket.socket) -> None:
 
 def whole_export(port: int) -> bytes:
     """Ask again while exports of those who left are still ending."""
-    deadline = time.monotonic() + SECONDS
-    while (answer := get(port, "/export.nq"))[0] == 503:
-        assert time.monotonic() < deadline, "exports do not end"
-        time.sleep(0.1)
-    assert answer[0] == 200
-    return answer[1]
+    answers: list[tuple[int, bytes]] = []
+
+    def answered() -> bool:
+        answers.append(get(port, "/export.nq"))
+        return answers[-1][0] != 503
+
+    wait_until(answered, "exports do not end", seconds=SECONDS)
+    assert answers[-1][0] == 200
+    return answers[-1][1]
 
 
 def test_who_leaves_an_export_ends_nothing_but_that(port: int) -> None:

@@ -12,7 +12,6 @@ import multiprocessing
 import random
 import re
 import threading
-import time
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -22,6 +21,7 @@ from quadloom.fetching.process import FetchProcess
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.settings import GuardSettings, PolitenessSettings, Settings
+from waiting import wait_until
 
 PAGES, HOSTS, UNDER_WAY = 3000, 300, 300
 MOST = 100 << 10  # KiB; without letting bodies go at once it is 156 MiB here
@@ -81,9 +81,7 @@ def test_thousands_of_pages_of_all_sizes() -> None:
             host = f"h{number % HOSTS}.test:{port}"
             url = f"http://{host}/{number}"
             process.send([Visit(url, url, host, number)], {}, {})
-        until = time.monotonic() + 30
-        while len(pages) < PAGES and time.monotonic() < until:
-            time.sleep(0.02)
+        wait_until(lambda: len(pages) >= PAGES)
         status = Path(f"/proc/{process.heartbeat().pid}/status").read_text(encoding="ascii")
     finally:
         process.close()

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from faults.crawling import finish, kill_group, start
+from faults.crawling import finish, killed_after, start
 from quadloom.model.page import Page
 from quadloom.stores.archive.warc_record import encode, file_header
 from quadloom.stores.protocols.text import SearchRequest
@@ -66,11 +66,7 @@ def kill_often(
     killed = 0
     for _ in range(4 * kills):
         process, began = start(path, settings, *arguments), time.monotonic()
-        until = began + seconds * chance.uniform(0.2, 1.0)
-        while time.monotonic() < until and process.poll() is None:
-            time.sleep(0.002)
-        if process.poll() is None:
-            kill_group(process)
+        if killed_after(process, seconds * chance.uniform(0.2, 1.0)):
             killed += 1
         else:
             process.communicate()

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from quadloom.crawling.workers.pool import PoolChanged, TransformResult, WorkerPool
+from quadloom.crawling.workers.pool import PoolChanged, SlowPage, TransformResult, WorkerPool
 from quadloom.errors import NothingFound
 from quadloom.model.event import Notice
 from quadloom.model.page import Page
@@ -21,6 +21,7 @@ from quadloom.stores.archive.warc_record import encode, file_header
 from quadloom.warehouse import Warehouse
 from quadloom.web.app import create_app
 from quadloom.web.server.state import SiteState
+from waiting import wait_until
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -80,7 +81,7 @@ def test_poison_is_quarantined_and_the_rest_is_done() -> None:
     notices: list[tuple[str, str]] = []
     errors: list[BaseException] = []
 
-    def take(item: TransformResult | PoolChanged) -> None:
+    def take(item: TransformResult | SlowPage | PoolChanged) -> None:
         if isinstance(item, TransformResult):
             done[item.visit.fingerprint] = item
 
@@ -89,14 +90,9 @@ def test_poison_is_quarantined_and_the_rest_is_done() -> None:
     bodies[5], bodies[17], bodies[30] = b"POISON-SEGFAULT", b"POISON-HANG", b"POISON-MEMORY"
     try:
         for number, body in enumerate(bodies):
-            while not pool.room():
-                pool.redistribute()
-                time.sleep(0.01)
+            wait_until(lambda: pool.redistribute() or pool.room())
             pool.submit(*_page(number, body))
-        until = time.monotonic() + 110
-        while len(done) < len(bodies) and time.monotonic() < until:
-            pool.redistribute()
-            time.sleep(0.05)
+        wait_until(lambda: pool.redistribute() or len(done) >= len(bodies), seconds=110)
     finally:
         pool.close()
     assert not errors

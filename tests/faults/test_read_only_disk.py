@@ -43,10 +43,10 @@ def test_what_only_reads_works_and_the_rest_says_why_not(disk: Path) -> None:
         assert done.returncode in (0, 1 if command[0] in ("check", "verify") else 0), (command, done.stderr)
         assert "in use by another" not in done.stderr + done.stdout
     assert quadloom("-w", "disk/data", "search", "--json", "lighthouse", cwd=disk.parent).stdout.count(BOOK) >= 1
-    for command in WRITES:
-        done = quadloom("-w", "disk/data", *command, cwd=disk.parent)
-        assert done.returncode != 0, command
-        assert "cannot write to" in done.stderr, (command, done.stderr)
+    for writing in WRITES:
+        done = quadloom("-w", "disk/data", *writing, cwd=disk.parent)
+        assert done.returncode != 0, writing
+        assert "cannot write to" in done.stderr, (writing, done.stderr)
         assert "hint: " in done.stderr
 
 

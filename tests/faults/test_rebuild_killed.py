@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from faults.crawling import command, finish, kill_group, start
+from faults.crawling import command, finish, killed_after, start
 from quadloom.documents.descriptions import PAGES
 from quadloom.maintenance.archive_order import all_pages
 from quadloom.model.page import Page
@@ -130,12 +130,8 @@ def test_killed_at_random_moments(tmp_path: Path, kills: int) -> None:
     for _ in range(4 * kills):
         unindex(path)
         process, began = start(path, settings, "rebuild"), time.monotonic()
-        until = began + seconds * chance.uniform(0.2, 1.05)
-        while time.monotonic() < until and process.poll() is None:
-            time.sleep(0.002)
-        if process.poll() is None:
+        if killed_after(process, seconds * chance.uniform(0.2, 1.05)):
             killed += 1
-            kill_group(process)
         else:
             process.communicate()
             seconds = time.monotonic() - began  # it takes less time now

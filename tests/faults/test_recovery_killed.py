@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from faults.crawling import command, finish, kill_group, start
+from faults.crawling import command, finish, killed_after, start
 from quadloom.model.page import Page
 from quadloom.process.failpoints import EXIT_CODE, REBUILD_POINTS, RECOVERY_POINTS
 from quadloom.stores.archive.warc_record import encode, file_header
@@ -87,11 +87,7 @@ def test_killed_at_random_moments(tmp_path: Path, kills: int) -> None:
             break
         damage(path)
         process, began = start(path, settings, "recover"), time.monotonic()
-        until = began + seconds * chance.uniform(0.2, 1.1)
-        while time.monotonic() < until and process.poll() is None:
-            time.sleep(0.002)
-        if process.poll() is None:
-            kill_group(process)
+        if killed_after(process, seconds * chance.uniform(0.2, 1.1)):
             killed += 1
         else:
             process.communicate()

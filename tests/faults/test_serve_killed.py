@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 from e2e.live_site import live_site
 from quadloom.crawling.run.control import ask
 from quadloom.stores.statistics import OPEN
 from quadloom.warehouse import Warehouse
+from waiting import wait_until
 
 
 def children(parent: int) -> dict[int, list[str]]:
@@ -48,10 +48,7 @@ def test_a_killed_server_takes_its_crawl_along(tmp_path: Path) -> None:
         assert {os.getpriority(os.PRIO_PROCESS, number) for number in below} == {own}
         site.process.kill()
         site.process.wait()
-        deadline = time.monotonic() + 60
-        while any(is_running(number) for number in below) and time.monotonic() < deadline:
-            time.sleep(0.1)
-        assert [number for number in below if is_running(number)] == []
+        wait_until(lambda: not any(is_running(number) for number in below), "the crawl goes on without its site")
         assert ask(site.warehouse, "status") is None
     with Warehouse.open(site.warehouse) as warehouse:
         assert not OPEN.get(warehouse.stores.catalog), "it came to its proper end, not to a crash"

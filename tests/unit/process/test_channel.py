@@ -8,13 +8,13 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from quadloom.process.channel import Channel, ChannelClosed, ChildProcess, start
 from quadloom.settings import Settings
+from waiting import wait_until
 
 SAMPLE = "unit.process.sample_child"
 Starter = Callable[..., ChildProcess]
@@ -179,10 +179,7 @@ def test_a_child_ends_with_its_owner(busy: bool, forked: bool) -> None:
         pid = int(owner.stdout.readline())
         assert is_running(pid)
         owner.kill()
-    until = time.monotonic() + 60.0
-    while is_running(pid):
-        assert time.monotonic() < until, "the child outlived its owner by 60 s"
-        time.sleep(0.02)
+    wait_until(lambda: not is_running(pid), "the child outlived its owner by 60 s")
 
 
 def test_large_frames_pass_both_ways(started: Starter, forked: bool) -> None:

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 
 from quadloom.process import template
 from quadloom.process.channel import ChannelClosed, ChildProcess, start
+from waiting import wait_until
 
 SAMPLE = "unit.process.sample_child"
 OF_A_CRAWL = ["quadloom.fetching.process", "quadloom.crawling.workers.worker_main"]
@@ -48,13 +48,6 @@ def parent_of(pid: int) -> int:
 def ask(child: ChildProcess, word: str) -> str:
     child.channel.send((word, 0))
     return child.channel.receive(str)
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 60.0
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.02)
 
 
 def test_children_have_one_parent_that_is_not_the_owner(forked: Callable[[], ChildProcess]) -> None:
@@ -97,7 +90,7 @@ def test_children_outlive_a_killed_template_and_the_next_one_gets_another(
     old = forked()
     dead = parent_of(old.process.pid)
     os.kill(dead, signal.SIGKILL)
-    wait_for(lambda: parent_of(old.process.pid) != dead)
+    wait_until(lambda: parent_of(old.process.pid) != dead)
     assert old.is_alive
     assert ask(old, "environment") == ""
     new = forked()
@@ -145,7 +138,7 @@ def test_a_template_ends_with_its_owner() -> None:
         assert Path(f"/proc/{number}").exists()
         owner.kill()
     stat = Path(f"/proc/{number}/stat")
-    wait_for(lambda: not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z")
+    wait_until(lambda: not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z")
 
 
 OWNER = f"""

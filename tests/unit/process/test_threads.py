@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-import time
 
 from quadloom.process.threads import FairSlots
+from waiting import wait_until
 
 
 def _wait_until_waiting(slots: FairSlots, count: int) -> None:
-    while len(slots._waiting) < count:
-        time.sleep(0.001)
+    wait_until(lambda: len(slots._waiting) >= count)
 
 
 def test_a_newcomer_does_not_pass_those_who_wait() -> None:

@@ -17,6 +17,7 @@ from quadloom.stores.protocols.queries import QuerySource
 from quadloom.stores.protocols.text import SearchAnswer, SearchRequest
 from quadloom_lab.memory.text import MemoryText
 from unit.asking.conftest import A, B, C, Stores, quads
+from waiting import wait_until
 
 COUNT = "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }"
 # Twelve triple patterns without a common variable: 10^12 rows of ten quads.
@@ -175,10 +176,7 @@ def test_what_is_written_later_is_seen(stores: Stores) -> None:
         graph = "http://d.example/"
         stores.quads.replace(quads(graph, "<http://d.example/#x> <urn:x:p> <urn:x:o>"))
         try:
-            until = time.monotonic() + 30.0
-            while not late.ask(query).boolean():
-                assert time.monotonic() < until, "not visible within 30 s"
-                time.sleep(0.1)
+            wait_until(lambda: late.ask(query).boolean(), "what was written is not visible")
         finally:
             stores.quads.remove(graph)
 

@@ -15,7 +15,8 @@ from quadloom.stores.backends import open_state
 from quadloom.stores.shards import SHARDS, shard_of
 from quadloom.stores.statistics import STATISTICS, Statistics
 from quadloom.warehouse import Warehouse
-from unit.crawling.cluster.test_membership import Session, member, wait_until
+from unit.crawling.cluster.test_membership import Session, member
+from waiting import wait_until
 
 pytestmark = pytest.mark.cluster
 

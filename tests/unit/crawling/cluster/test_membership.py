@@ -20,6 +20,7 @@ from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.postgres.shard_leases import Claim, ShardLeases
 from quadloom.stores.protocols.cluster import Shards
 from quadloom.stores.shards import SHARDS
+from waiting import wait_until
 
 pytestmark = pytest.mark.cluster
 
@@ -74,13 +75,6 @@ def member(url: str, session: Session, folder: Path) -> tuple[Membership, Shards
     state.frontier(Scope(ScopeRecord("any")), 0.0)
     assert state.shards is not None
     return Membership(session, state.shards, heartbeat=0.02, notice=lambda _text: None), state.shards  # type: ignore[arg-type]
-
-
-def wait_until(reached: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 30.0
-    while not reached():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.01)
 
 
 def test_a_shard_is_kept_until_all_its_pages_are_marked_as_indexed(tmp_path: Path) -> None:

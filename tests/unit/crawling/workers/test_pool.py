@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,12 +12,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from quadloom.crawling.workers.pool import PoolChanged, TransformResult, WorkerPool
+from quadloom.crawling.workers.pool import PoolChanged, SlowPage, TransformResult, WorkerPool
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.process import limits
 from quadloom.process.limits import TaskTime
 from quadloom.settings import LimitSettings, Settings
+from waiting import wait_until
 
 BURNING = """
 import os, time
@@ -47,16 +47,12 @@ class _Collected:
         self.notices: list[tuple[str, str]] = []
         self.errors: list[BaseException] = []
 
-    def take(self, item: TransformResult | PoolChanged) -> None:
+    def take(self, item: TransformResult | SlowPage | PoolChanged) -> None:
         if isinstance(item, TransformResult):
             self.done[item.visit.fingerprint] = item
 
     def wait(self, pool: WorkerPool, count: int) -> None:
-        until = time.monotonic() + 90
-        while len(self.done) < count:
-            assert time.monotonic() < until, self.notices
-            pool.redistribute()
-            time.sleep(0.02)
+        wait_until(lambda: pool.redistribute() or len(self.done) >= count, lambda: str(self.notices), seconds=90)
 
 
 @contextmanager

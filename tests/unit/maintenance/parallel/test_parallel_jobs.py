@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import zlib
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -33,6 +32,7 @@ from quadloom.stores.protocols.text import SearchRequest
 from quadloom.stores.statistics import STATISTICS, Statistics
 from quadloom.warehouse import Warehouse
 from servers import Server, sparql_server
+from waiting import wait_until
 
 PAGES = 40
 CRAWL = CrawlSettings(scope="any", strategies=["same-site"], workers=1)
@@ -232,9 +232,8 @@ def test_a_killed_rebuild_is_resumed(tmp_path: Path) -> None:
         program = [sys.executable, "-m", "quadloom", "-w", str(tmp_path / "warehouse"), "--config", str(config)]
         killed = subprocess.Popen([*program, "rebuild", "--workers", "1"], start_new_session=True)
         tasks = tmp_path / "warehouse" / "rebuild.tasks"
-        while len(list(tasks.glob("*.warc.gz"))) < 2:
-            assert killed.poll() is None, "the rebuild ended before it could be killed"
-            time.sleep(0.02)
+        ended_early = "the rebuild ended before it could be killed"
+        wait_until(lambda: len(list(tasks.glob("*.warc.gz"))) >= 2, ended_early, seconds=180, alive=killed)
         os.killpg(killed.pid, signal.SIGKILL)
         killed.wait()
         resumed = subprocess.run(

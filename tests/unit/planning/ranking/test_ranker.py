@@ -24,6 +24,7 @@ from quadloom.planning.ranking.ranking_process import RankingInThread, RankingPr
 from quadloom.planning.ranking.usefulness import rank
 from quadloom.process.channel import ChildProcess
 from quadloom.settings import FreshnessSettings
+from waiting import wait_until
 
 NOW = 1_000_000.0
 KEYS = [fingerprint(f"https://a.example/{n}") for n in range(40)]
@@ -225,10 +226,8 @@ def test_a_ranking_that_is_killed_costs_only_that_ranking(tmp_path: Path, monkey
     ranking.append(KEYS[7], packed(0, 8))
     ranking.start(errors.append)
     ranking.prefer(2.0)
-    patience = time.monotonic() + 60.0
-    while not notices and time.monotonic() < patience:
-        time.sleep(0.02)
-    assert notices and "signal 9" in notices[0]
+    wait_until(lambda: notices)
+    assert "signal 9" in notices[0]
     assert weigh(ranking, KEYS[:30]) == before
     ranking.close()
     assert not errors

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import msgspec
@@ -23,6 +22,7 @@ from quadloom.stores.archive.s3_tails import Tails
 from quadloom.stores.archive.warc_record import encode
 from quadloom.stores.backends import open_archive
 from servers import free_port, new_bucket
+from waiting import wait_until
 
 obstore = pytest.importorskip("obstore", reason="needs the package obstore: pip install 'quadloom[cluster]'")
 
@@ -258,8 +258,7 @@ def test_an_outage_that_lasts_stops_the_crawl(address: S3Address, tmp_path: Path
     archive.put([encode(page(number)) for number in range(4)])
     archive.sync()
     assert tried.wait(10)
-    while archive._failure is None:
-        time.sleep(0.01)
+    wait_until(lambda: archive._failure is not None)
     now = 1000.0 + 3599.0
     archive.sync()
     now += 1.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.postgres.frontier_tables import host_number
 from quadloom.stores.postgres.schema import HOST_BITS, IS_QUEUED, MIGRATIONS, PARTS
 from quadloom.stores.shards import SHARDS, shard_of
+from waiting import wait_until
 
 POLICY = FrontierPolicy(delay=0.0, ip_delay=0.0, per_site=1000)
 HOSTS = [f"h{number}.example" for number in range(20)]
@@ -184,12 +184,12 @@ def vacuum(database: PostgresDatabase, table: str) -> None:
         "SELECT sum(relpages - relallvisible)::int FROM pg_class JOIN pg_inherits ON oid = inhrelid"
         " WHERE inhparent = %s::regclass"
     )
-    for _ in range(300):
+
+    def is_visible() -> bool:
         database.write(f"VACUUM ANALYZE {table}")
-        if database.execute(hidden, (table,)) == [(0,)]:
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"blocks of {table} are not visible to all sessions")
+        return database.execute(hidden, (table,)) == [(0,)]
+
+    wait_until(is_visible, f"blocks of {table} are not visible to all sessions")
 
 
 class ExplainedLooks:

@@ -20,6 +20,7 @@ from quadloom.web.server import connections
 from quadloom.web.server.connections import ServerConfig
 from quadloom.web.server.errors import HttpError
 from quadloom.web.server.security import BodyMemory
+from waiting import wait_until
 
 GET = b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n"
 HALF_HEAD = b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "
@@ -66,8 +67,7 @@ class Running:
 
     def __enter__(self) -> Running:
         self._thread.start()
-        while not self._server.started:
-            time.sleep(0.02)
+        wait_until(lambda: self._server.started)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -91,10 +91,7 @@ class Running:
             return b"".join(iter(lambda: client.recv(65536), b""))
 
     def wait_busy(self, count: int) -> None:
-        until = time.monotonic() + 20
-        while self.app.waiting < count:
-            assert time.monotonic() < until
-            time.sleep(0.02)
+        wait_until(lambda: self.app.waiting >= count)
 
 
 @contextlib.contextmanager

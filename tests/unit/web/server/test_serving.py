@@ -8,8 +8,8 @@ import resource
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,6 +19,7 @@ from quadloom.cli import serve
 from quadloom.cli.main import run
 from quadloom.web.server.tokens import FILE, Tokens
 from servers import free_port
+from waiting import wait_until
 
 
 def test_listening_elsewhere_needs_a_token(
@@ -107,10 +108,11 @@ def _serving(warehouse: Path, **environment: str) -> Iterator[tuple[str, int]]:
 
 
 def _connected(place: tuple[str, int]) -> socket.socket:
-    deadline = time.monotonic() + 300
-    while True:
-        try:
-            return socket.create_connection(place, timeout=300)
-        except ConnectionRefusedError:
-            assert time.monotonic() < deadline, "the server did not come up"
-            time.sleep(0.1)
+    found: list[socket.socket] = []
+
+    def connected() -> bool:
+        found.append(socket.create_connection(place, timeout=300))
+        return True
+
+    wait_until(connected, "the server did not come up", seconds=300, ignoring=suppress(ConnectionRefusedError))
+    return found[0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import queue
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from quadloom.stores.quads.oxigraph import OxigraphQuads
 from quadloom.stores.statistics import Statistics
 from quadloom_lab.memory.quads import MemoryQuads
 from quadloom_lab.memory.text import MemoryText
+from waiting import wait_until
 
 
 class Slow(MemoryQuads):
@@ -153,9 +153,7 @@ def test_first_reads_in_bulk_are_left_as_they_are(tmp_path: Path, monkeypatch: p
     indexer.put([page(number, 300, version=1) for number in range(10)])
     marks.get(timeout=60)
     clock.now += 4.0
-    until = time.monotonic() + 60
-    while indexer.compactor.runs == 0 and time.monotonic() < until:
-        time.sleep(0.05)
+    wait_until(lambda: indexer.compactor.runs)
     indexer.close()
     assert indexer.compactor.runs == 1
     store.close()
@@ -174,9 +172,7 @@ def test_an_idle_indexer_compacts_and_a_busy_one_does_not(tmp_path: Path, monkey
         marks.get(timeout=60)
         assert indexer.compactor.runs == 0
     clock.now += 4.0
-    until = time.monotonic() + 60
-    while indexer.compactor.runs == 0 and time.monotonic() < until:
-        time.sleep(0.05)
+    wait_until(lambda: indexer.compactor.runs)
     indexer.close()
     assert indexer.compactor.runs == 1
     assert len(store) == 3600

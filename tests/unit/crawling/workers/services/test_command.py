@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from quadloom.crawling.workers.services.balance import CallOutcome
 from quadloom.crawling.workers.services.command import kill_all, run_command
 from quadloom.model.service import ServiceRequest
 from quadloom.settings import ServiceSettings
+from waiting import wait_until
 
 REQUEST = ServiceRequest(0, "application/pdf", "http://site.example/paper.pdf")
 
@@ -114,8 +113,7 @@ def test_all_can_be_ended_at_once(tmp_path: Path) -> None:
         target=lambda: outcomes.append(run_command(python("import time; time.sleep(1000)"), REQUEST, b""))
     )
     thread.start()
-    while not command._running:
-        time.sleep(0.01)
+    wait_until(lambda: command._running)
     kill_all()
     thread.join(60)
     assert "signal 9" in outcomes[0].reason
@@ -124,17 +122,11 @@ def test_all_can_be_ended_at_once(tmp_path: Path) -> None:
 
 def _assert_ended(pid: int) -> None:
     """Gone, or a zombie that waits for the init process."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return
-    until = time.monotonic() + 30
-    while time.monotonic() < until:
+
+    def ended() -> bool:
         try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
         except OSError:
-            return
-        if state == "Z":
-            return
-        time.sleep(0.02)
-    raise AssertionError(f"process {pid} still runs")
+            return True
+
+    wait_until(ended, f"process {pid} still runs")

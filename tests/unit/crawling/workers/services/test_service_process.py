@@ -20,6 +20,7 @@ from quadloom.model.service import InstanceLoad
 from quadloom.model.visit import Visit
 from quadloom.settings import CrawlSettings, ServiceSettings, Settings, TransformSettings
 from service_server import Answer, Instance, running
+from waiting import wait_until
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 TURTLE = b"<> <http://vocab.example/width> 20 ."
@@ -198,12 +199,11 @@ def test_the_load_of_each_instance_is_known(serve: Callable[[Answer], Instance])
     instance = serve(answer)
 
     def look(pool: TransformPool) -> None:
-        until = time.monotonic() + 60
-        while time.monotonic() < until:  # reported twice a second
+        def reported() -> bool:  # twice a second
             loads.extend(pool._pool.service_loads())
-            if loads and loads[-1].requests == 30 and not loads[-1].in_progress:
-                return
-            time.sleep(0.05)
+            return bool(loads) and loads[-1].requests == 30 and not loads[-1].in_progress
+
+        wait_until(reported)
 
     loads: list[InstanceLoad] = []
     transformed(settings_for(instance), 30, look)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from quadloom.crawling.run.scope import CrawlScope, stored_scope
 from quadloom.errors import StoreError, UsageError
-from quadloom.maintenance.lost_database import refuse_lost_database
+from quadloom.maintenance.recovery.lost_database import refuse_lost_database
 from quadloom.model.phase import ALL_PHASES, PhaseName
 from quadloom.planning.scope import Scope
 from quadloom.process.clock import unix_time
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from quadloom.crawling.topical.sites import SeedSite
     from quadloom.crawling.topical.survey import SurveyedSite
     from quadloom.maintenance.importance import RankReport
-    from quadloom.maintenance.recovery import RecoveryReport
+    from quadloom.maintenance.recovery.recover import RecoveryReport
     from quadloom.maintenance.tasks import Maintenance
     from quadloom.model.event import EventKind
     from quadloom.process.bulk_tasks import Runner
@@ -120,11 +120,11 @@ class Warehouse:
         progress: Callable[[int], None] = lambda _records: None,
         notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
     ) -> RecoveryReport:
-        """Recover a warehouse from its archive if its database is lost or damaged; see `quadloom.maintenance.recovery`.
+        """Recover a warehouse from its archive if its database is lost or damaged.
         `progress` gets the number of records read, `notice` messages for people.
 
         Raises `UsageError` if the database is not damaged, and `StoreError` if the archive has no page."""
-        from quadloom.maintenance.recovery import recover
+        from quadloom.maintenance.recovery.recover import recover
 
         report = recover(Path(path), settings or Settings(), progress=progress, notice=notice)
         cls.repair(path, settings=settings).close()  # moves the new indexes to their place

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from quadloom.maintenance.archive_order import all_pages
-from quadloom.maintenance.recovery import RecoveryReport
+from quadloom.maintenance.recovery.recover import RecoveryReport
 from quadloom.model.page import Page
 from quadloom.settings import CrawlSettings, Settings
 from quadloom.stores.archive.warc_record import encode, file_header

@@ -91,6 +91,8 @@ _OWN_COMMANDS = {
             "upkeep.maintenance:prune",
             "Remove superseded visits older than index.retention from the archive.",
         ),
+        "backup": ("upkeep.backup:backup", "Copy the warehouse to a directory or bucket, also while it is in use."),
+        "restore": ("upkeep.backup:restore", "Make a warehouse from a backup."),
         "lake": ("upkeep.lake:lake", "Write quads, pages, links and findings as Parquet files, and ask them in SQL."),
         "contexts": ("upkeep.contexts:contexts", "Keep JSON-LD contexts in a folder instead of fetching them."),
         "schemas": ("upkeep.schemas:schemas", "Keep DTD, XSD and RelaxNG files, and validate XML against them."),

@@ -93,7 +93,13 @@ class Progress(LiveDisplay):
         self._total = total
         self._unit = unit
         self._done = 0
+        self._added = 0
         self._rate = 0.0
+
+    def add(self, more: int) -> None:
+        """Report that so much more is done."""
+        self._added += more
+        self.show(self._added)
 
     def show(self, done: int, total: int = 0) -> None:
         """Report how much is done. `total`: of how much, if that was found out meanwhile."""

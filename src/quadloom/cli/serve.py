@@ -18,7 +18,7 @@ import uvicorn
 
 from quadloom.cli.session import Session, session
 from quadloom.errors import SettingsError, StoreError, UsageError
-from quadloom.maintenance.lost_database import refuse_lost_database
+from quadloom.maintenance.recovery.lost_database import refuse_lost_database
 from quadloom.stores.backends import exists
 from quadloom.web.app import create_app
 from quadloom.web.server.connections import BACKLOG, ServerConfig

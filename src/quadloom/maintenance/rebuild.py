@@ -19,7 +19,7 @@ from quadloom.errors import ArchiveDamaged, DiskFull, StoreError, WarehouseLocke
 from quadloom.maintenance.archive_order import ArchivedPage, all_pages, pages_by_file
 from quadloom.maintenance.batches import batches
 from quadloom.maintenance.links import LinkRecorder
-from quadloom.maintenance.lost_database import lost_database
+from quadloom.maintenance.recovery.lost_database import lost_database
 from quadloom.maintenance.swap import SpooledLedger, exchange_folders
 from quadloom.maintenance.verify import is_page
 from quadloom.model.link import Discovery

@@ -18,9 +18,9 @@ from quadloom.documents.syntaxes.terms import iri
 from quadloom.errors import ArchiveDamaged
 from quadloom.maintenance.archive_order import FilePlan, all_pages, pages_apart, pages_in_file
 from quadloom.maintenance.links import StoredLinks, has_links
-from quadloom.maintenance.lost_database import way_out
 from quadloom.maintenance.parallel.jobs import warehouse_job
 from quadloom.maintenance.parallel.results import TaskFolder
+from quadloom.maintenance.recovery.lost_database import way_out
 from quadloom.maintenance.reprocessing import ReprocessedPage, reprocessed
 from quadloom.model.outcome import PageRow
 from quadloom.model.page import Page

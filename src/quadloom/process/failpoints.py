@@ -19,7 +19,11 @@ REBUILD_POINTS = (  # in the order of `quadloom.maintenance.swap`
     "rebuild-old-removed",
     "rebuild-done",
 )
-RECOVERY_POINTS = ("recovery-filled", "recovery-old-away", "recovery-new-in")  # of `quadloom.maintenance.recovery`
+RECOVERY_POINTS = (
+    "recovery-filled",
+    "recovery-old-away",
+    "recovery-new-in",
+)  # of `quadloom.maintenance.recovery.recover`
 EXIT_CODE = 86
 
 

@@ -11,6 +11,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from quadloom.errors import SettingsError
 from quadloom.settings import Settings
 from quadloom.stores.protocols.archive import Archive
@@ -22,9 +24,11 @@ from quadloom.stores.protocols.text import FreshTextShards, TextIndex, TextWrite
 from quadloom.stores.shards import worker_name
 
 if TYPE_CHECKING:
+    from quadloom.stores.archive.s3_bucket import S3Bucket
     from quadloom.stores.text_queries.synonyms import Synonyms
 
 DATABASE = "quadloom.db"  # the file of an embedded state
+_SERVER_BACKUPS = "servers have backups of their own; docs/howto/back-up.md says what to copy, and in which order"
 
 
 def _warc(folder: Path, settings: Settings, writable: bool) -> Archive:
@@ -149,6 +153,35 @@ def open_warc_files(folder: Path) -> Archive:
     from quadloom.stores.archive.warc import WarcArchive
 
     return WarcArchive([folder], read_only=True)
+
+
+def archive_files(path: Path, settings: Settings) -> dict[str, Path]:
+    """The files of a warehouse's archive by the names that references have. Raises `SettingsError` if they are not on
+    disks of this machine."""
+    from quadloom.stores.archive.warc import WarcArchive
+
+    archive = open_archive(path / "archive", settings, writable=False)
+    if not isinstance(archive, WarcArchive):
+        raise SettingsError(f"the archive is not in the warehouse: {settings.stores.archive}", hint=_SERVER_BACKUPS)
+    return archive.paths()
+
+
+def open_bucket(address: str, settings: Settings) -> S3Bucket:
+    """A prefix of a bucket, with the endpoint and the region of `[stores]`."""
+    from quadloom.stores.archive.s3_bucket import S3Bucket, address_of
+
+    stores = msgspec.structs.replace(settings.stores, archive=address)
+    return S3Bucket(address_of(msgspec.structs.replace(settings, stores=stores)))
+
+
+def copy_database(path: Path, settings: Settings, target: Path) -> None:
+    """Copy the database of a warehouse as one consistent state, also while a process writes to it. Raises
+    `SettingsError` if it is on a server."""
+    from quadloom.stores.sqlite.database import copy_file
+
+    if settings.stores.is_shared:
+        raise SettingsError("the database is on a server", hint=_SERVER_BACKUPS)
+    copy_file(path / DATABASE, target)
 
 
 def open_quads(folder: Path, settings: Settings, *, writable: bool) -> QuadStore:

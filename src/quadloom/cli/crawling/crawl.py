@@ -35,7 +35,7 @@ from quadloom.crawling.run.report import CrawlReport
 from quadloom.crawling.run.session import RunningCrawl
 from quadloom.errors import SettingsError, UrlError, UsageError
 from quadloom.fetching.guard import is_opened
-from quadloom.maintenance.lost_database import refuse_lost_database
+from quadloom.maintenance.recovery.lost_database import refuse_lost_database
 from quadloom.model.phase import PHASES, PhaseName
 from quadloom.model.url import Url
 from quadloom.process import template

@@ -21,7 +21,7 @@ from quadloom.documents.syntaxes.plugins import all_syntaxes, check_syntaxes
 from quadloom.documents.syntaxes.xml.stylesheet_folder import SYNTAX as STYLESHEETS
 from quadloom.documents.syntaxes.xml.stylesheet_folder import check_folder
 from quadloom.errors import QuadloomError, SettingsError
-from quadloom.maintenance.lost_database import refuse_lost_database
+from quadloom.maintenance.recovery.lost_database import refuse_lost_database
 from quadloom.settings import without_password
 from quadloom.stores.backends import describe_server, exists, probe_archive, probe_quads
 from quadloom.stores.opened import places_of

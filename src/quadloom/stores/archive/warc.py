@@ -253,6 +253,11 @@ class WarcArchive(MemberArchive):
             raise refusal(error, path) from error
         del self._paths[file]
 
+    def paths(self) -> dict[str, Path]:
+        """Where each file is now; one that is being written ends in `.open`."""
+        self._list()
+        return dict(self._paths)
+
     def size(self) -> int:
         return sum(path.stat().st_size for path in self._paths.values() if path.exists())
 

@@ -31,6 +31,7 @@ from quadloom.stores.sqlite.schema import SCHEMA, Migration
 
 APPLICATION_ID = 0x51644C6D  # "QdLm"
 _KEYS = 512  # in one look-up
+_COPIED_PAGES = 4096  # of the database in one step of a copy
 _WAL_INDEX_HEADER = 48  # bytes, https://sqlite.org/walformat.html#the_wal_index_header
 
 
@@ -251,6 +252,19 @@ def _reading_connection(path: Path) -> sqlite3.Connection:
             ) from error
         connection = sqlite3.connect(f"{uri}&immutable=1", uri=True, isolation_level=None)
     return connection
+
+
+def copy_file(path: Path, target: Path) -> None:
+    """Write a consistent copy to `target`, by SQLite's online backup: an owner goes on writing meanwhile."""
+    source = SqliteDatabase.read_only(path)
+    try:
+        with contextlib.closing(sqlite3.connect(target)) as copy:
+            source._connection.backup(copy, pages=_COPIED_PAGES, sleep=0.0)
+            copy.execute("PRAGMA journal_mode=DELETE")
+    except sqlite3.Error as error:
+        raise translate(error, path) from error
+    finally:
+        source.close()
 
 
 def bring_up_to_date(path: Path) -> None:

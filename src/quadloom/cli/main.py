@@ -37,6 +37,7 @@ _OWN_COMMANDS = {
         "topic": ("crawling.topic:topic", "Collect pages on a topic, using the sites' own search."),
         "inspect": ("asking.inspect:inspect", "Show the data, links and defects of pages or files. Stores nothing."),
         "serve": ("serve:serve", "Serve search, SPARQL, entity pages and the live monitor."),
+        "mcp": ("asking.mcp:mcp", "Let an agent search and query the warehouse (Model Context Protocol)."),
         "check": ("upkeep.check:check", "Check the set-up and suggest fixes."),
     },
     "Ask": {

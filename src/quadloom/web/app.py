@@ -20,6 +20,7 @@ from starlette.types import ASGIApp
 from quadloom.errors import QuadloomError
 from quadloom.warehouse import Warehouse
 from quadloom.web.api.control import COOKIE, authorise
+from quadloom.web.mcp.endpoint import AgentsEndpoint
 from quadloom.web.routes import ROUTES, Endpoint
 from quadloom.web.server.compression import Compression
 from quadloom.web.server.errors import ErrorBody, HttpError, describe_error, error_body
@@ -43,10 +44,12 @@ _CORS = {
 def create_app(site: SiteState) -> Starlette:
     """The site over one warehouse. The caller closes `site`, or lets the server's lifespan do it."""
     renderer = Renderer(site)
+    agents = AgentsEndpoint(site)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        yield
+        async with agents.running():
+            yield
         with ThreadPoolExecutor(1) as alone:  # nothing that waits in another thread can hold it up
             await asyncio.get_running_loop().run_in_executor(alone, site.close)
 
@@ -60,7 +63,7 @@ def create_app(site: SiteState) -> Starlette:
         return renderer.error(request, body, dict(error.headers or {}))
 
     return Starlette(
-        routes=_routes(site, renderer),
+        routes=[Route("/mcp", agents), *_routes(site, renderer)],
         middleware=[
             Middleware(Compression),
             Middleware(Gate, web=site.settings.web, refuse=refuse, open_paths=_open_posts(site)),

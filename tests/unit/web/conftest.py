@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from httpx import Response
+from httpx2 import Response
 
 from quadloom.settings import Settings, WebSettings
 from quadloom.web.app import create_app

@@ -58,8 +58,8 @@ def test_bytes_of_a_result_are_limited(narrow: TestClient) -> None:
 
 def test_long_queries_and_deep_ones_are_refused_unread(client: TestClient) -> None:
     long = "SELECT * { ?s ?p ?o } #" + "x" * LimitSettings().query_length
-    body = {"content": long, "headers": {"content-type": "application/sparql-query"}}
-    assert client.post("/sparql", **body).status_code == 413
+    headers = {"content-type": "application/sparql-query"}
+    assert client.post("/sparql", content=long, headers=headers).status_code == 413
     deep = "SELECT * { FILTER(" + "(" * 5000 + "1" + ")" * 5000 + ") }"
     assert client.get("/sparql", params={"query": deep}).status_code == 400
     assert (

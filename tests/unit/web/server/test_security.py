@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -106,7 +107,7 @@ def test_bodies_are_limited_announced_or_not(client: TestClient) -> None:
     large = b"x" * (BODY_BYTES + 1)
     assert client.post("/inspect", content=large, headers={"content-type": "text/html"}).status_code == 413
 
-    def parts() -> object:
+    def parts() -> Iterator[bytes]:
         for _ in range(BODY_BYTES // 65536 + 1):
             yield b"x" * 65536
 

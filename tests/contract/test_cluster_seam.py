@@ -79,7 +79,7 @@ def test_later_workers_get_what_is_retained(machines: Machines) -> None:
 def test_events_of_all_workers_have_one_order(machines: Machines) -> None:
     kinds: tuple[EventKind, ...] = ("page", "notice", "page", "notice")
     for number, kind in enumerate(kinds, 1):
-        machines.publish([Event(7, kind, float(number), str(number))])
+        machines.publish(Event(7, kind, float(number), str(number)))
     events = machines.cluster.events(0, 10)
     assert [event.subject for event in events] == ["1", "2", "3", "4"]
     assert len({event.id for event in events}) == 4

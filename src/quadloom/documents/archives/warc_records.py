@@ -213,7 +213,7 @@ def _checked(record: WarcRecord, most: int, room: int) -> WarcBlock | None:
     stated = (record.headers.get("Content-Length") or "").strip()
     if not _LENGTH.match(stated) or int(stated) > room:
         raise _BadRecord(f"announces an impossible length, {stated[:40]!r}", offset, offset + 1)
-    block = record.reader.read(most + 1)
+    block = record.reader.read(min(most, int(stated)) + 1)  # the library clears as many bytes as are asked for
     count = len(block)
     while piece := record.reader.read(_PIECE):
         count += len(piece)

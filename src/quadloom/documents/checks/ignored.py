@@ -10,7 +10,7 @@ from collections.abc import Container, Iterator, Sequence
 
 from quadloom.documents.checks.locating import placed
 from quadloom.documents.syntaxes.html.elements import Elements
-from quadloom.documents.syntaxes.html.start_tags import first_tags_of
+from quadloom.documents.syntaxes.html.start_tags import attribute_places, first_tags_of, tag_around
 from quadloom.documents.syntaxes.jsonld.source_positions import jsonld_blocks
 from quadloom.documents.syntaxes.jsonld.terms import KEYWORDS, UNKNOWN_KEY, UNKNOWN_KEYWORD
 from quadloom.documents.syntaxes.registry import Context
@@ -62,19 +62,31 @@ def _loose_properties(context: Context) -> list[Finding]:
     listed = ", ".join(names[:_NAMED]) + (" …" if len(names) > _NAMED else "")
     items = sum(values[at][1] is not None for at in loose)
     lost = f", {items} of them whole items" if items else ""
-    places = _tag_places(context, elements, numbers[: loose[0] + 1], ("itemprop", "itemscope"))
+    place = _place_of_property(context, elements, numbers, [names for names, _, _ in values], loose[0])
     how_many = "1 element with itemprop is" if len(loose) == 1 else f"{len(loose)} elements with itemprop are"
     return [
         _finding(
             context,
             "microdata-loose-property",
             f"{how_many} outside of every item{lost}, and ignored: {listed}",
-            places.get(numbers[loose[0]], -1),
+            place,
             "put it inside an element with itemscope and itemtype, or name its id in the itemref of an item",
             "microdata",
             found=names[0],
         )
     ]
+
+
+def _place_of_property(
+    context: Context, elements: Elements, numbers: list[int], values: Sequence[str | None], at: int
+) -> int:
+    """Where the tag of element `numbers[at]` begins; -1 if that is unknown. Most pages write an `itemprop` in one way,
+    so that its places can be counted; the tags of the others are compared with the tree."""
+    alike = [place for place, value in enumerate(values) if value == values[at]]
+    written = attribute_places(context.utf8, "itemprop", values[at] or "")
+    if len(written) == len(alike) and (tag := tag_around(context.utf8, written[alike.index(at)])) is not None:
+        return tag.start
+    return _tag_places(context, elements, numbers[: at + 1], ("itemprop", "itemscope")).get(numbers[at], -1)
 
 
 def _is_referred_to(elements: Elements, number: int, wanted: Container[str]) -> bool:

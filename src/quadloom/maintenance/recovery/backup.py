@@ -46,7 +46,7 @@ class CopiedFile(msgspec.Struct, frozen=True):
     pieces: tuple[str, ...]
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+class BackupManifest(msgspec.Struct, frozen=True, kw_only=True):
     """What one backup consists of."""
 
     format: int = _FORMAT
@@ -95,21 +95,21 @@ def back_up(
             ending = _OPEN if source.suffix == _OPEN else ""
             files.append(store.file(f"archive/{name}{ending}", source, before.get(f"archive/{name}"), progress))
         _check_complete(files, needed)
-        manifest = Manifest(made_at=made_at, pages=pages, files=tuple(files))
+        manifest = BackupManifest(made_at=made_at, pages=pages, files=tuple(files))
         place.write(manifest.name, msgspec.json.format(msgspec.json.encode(manifest), indent=1))
         removed = _remove_old(place, keep) if keep else 0
     name = manifest.name.removeprefix(_MANIFESTS).removesuffix(".json")
     return BackupReport(name=name, pages=pages, bytes=manifest.length, written=store.written, removed=removed)
 
 
-def backups(place: BackupPlace) -> list[Manifest]:
+def backups(place: BackupPlace) -> list[BackupManifest]:
     """All that can be restored, the oldest first."""
     return [_read_manifest(place, name) for name in sorted(place.names(_MANIFESTS))]
 
 
 def restore_files(
     place: BackupPlace, path: Path, *, at: str = "", progress: Progress = lambda _bytes: None
-) -> Manifest:
+) -> BackupManifest:
     """Write the database and the archive of a backup into an empty folder. `at`: its name or the beginning of it; the
     newest by default. Raises `StoreError` for a piece that is missing or damaged; then the folder has no
     database, so it cannot be taken for a whole warehouse."""
@@ -201,7 +201,7 @@ def _check_complete(files: Iterable[CopiedFile], needed: Mapping[str, int]) -> N
             )
 
 
-def _chosen(place: BackupPlace, at: str) -> Manifest:
+def _chosen(place: BackupPlace, at: str) -> BackupManifest:
     names = sorted(name for name in place.names(_MANIFESTS) if name[len(_MANIFESTS) :].startswith(at.replace(":", "")))
     if not names:
         found = f"no backup {at}" if at else "no backup"
@@ -216,9 +216,9 @@ def _newest(place: BackupPlace) -> dict[str, CopiedFile]:
     return {file.path.removesuffix(_OPEN): file for file in files}
 
 
-def _read_manifest(place: BackupPlace, name: str) -> Manifest:
+def _read_manifest(place: BackupPlace, name: str) -> BackupManifest:
     try:
-        found = msgspec.json.decode(place.read(name), type=Manifest)
+        found = msgspec.json.decode(place.read(name), type=BackupManifest)
     except msgspec.MsgspecError as error:
         raise StoreError(
             f"{place.name} has a damaged list of a backup, {name}: {error}", hint="remove it, or restore it from a copy"

@@ -62,8 +62,8 @@ def trap(href: str) -> str | None:
 
 def _repetition(segments: list[str]) -> str | None:
     """The same segment many times, or a run of segments three times in a row, as stacked relative links produce."""
-    if len(segments) <= MAX_REPEATS:
-        return None
+    if len(segments) <= MAX_REPEATS or len(segments) - len(set(segments)) < MAX_REPEATS:
+        return None  # both kinds of repetition need that many segments that were there before
     segment, times = Counter(segments).most_common(1)[0]
     if times > MAX_REPEATS:
         return f"path segment {segment[:40]!r} occurs more than {MAX_REPEATS} times"
@@ -75,12 +75,14 @@ def _repetition(segments: list[str]) -> str | None:
 
 
 def _query_reason(query: str) -> str | None:
+    if "amp;amp;" in query:
+        return "query grows by &amp; at every step"
+    if query.count("&") + query.count(";") < MAX_REPEATS:
+        return None
     pairs = [pair for pair in re.split("[&;]", query) if pair]
     if len(pairs) > MAX_QUERY_KEYS:
         return f"more than {MAX_QUERY_KEYS} query parameters"
     names = Counter(pair.partition("=")[0] for pair in pairs)
-    if "amp;amp;" in query:
-        return "query grows by &amp; at every step"
     for name, times in names.items():
         if times > MAX_REPEATS and not name.endswith(("[]", "%5B%5D")):
             return f"query parameter {name[:40]!r} occurs more than {MAX_REPEATS} times"

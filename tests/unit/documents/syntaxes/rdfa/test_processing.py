@@ -158,6 +158,18 @@ def test_prefixes_end_with_their_element() -> None:
     assert statements(page) == {f'<{URL}> <http://two/p> "2"', f'<{URL}> <http://one/p> "1"'}
 
 
+def test_a_prefix_of_the_initial_context_may_mean_something_else_for_a_while() -> None:
+    title = '<p property="og:title" content="{}"></p>'
+    page = (
+        f'<html><body>{title.format(1)}<div prefix="og: http://other/">{title.format(2)}'
+        f'<div prefix="og: http://ogp.me/ns#">{title.format(3)}</div>{title.format(4)}</div>{title.format(5)}</body></html>'
+    )
+    assert statements(page) == {
+        f'<{URL}> <{"http://other/" if number in (2, 4) else "http://ogp.me/ns#"}title> "{number}"'
+        for number in range(1, 6)
+    }
+
+
 def test_forbidden_characters_in_references_are_encoded() -> None:
     page = prefixed('<p about="a b|c" property="ex:p">x</p>')
     assert statements(page) == {f'<http://example.com/dir/a%20b%7Cc> <{EX}p> "x"'}
@@ -194,7 +206,7 @@ def test_embedded_rdf_xml_is_added_with_own_blank_nodes() -> None:
 def test_rdfa_1_0_has_no_initial_context_and_stops_at_markup() -> None:
     page = (
         '<html xmlns="http://www.w3.org/1999/xhtml" xmlns:ex="http://example.org/"><body>'
-        '<p property="foaf:name">none</p><p property="ex:p">a<b property="ex:q">b</b></p></body></html>'
+        '<p xmlns:og="http://other/"></p><p property="foaf:name">none</p><p property="ex:p">a<b property="ex:q">b</b></p></body></html>'
     )
     markup = (
         '"a<b property=\\"ex:q\\" xmlns=\\"http://www.w3.org/1999/xhtml\\" xmlns:ex=\\"http://example.org/\\">b</b>"'

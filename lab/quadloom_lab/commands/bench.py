@@ -34,6 +34,7 @@ _OTHERS = {
         "bench_importance:importance",
         "Time importance, beside scipy; 20 million pages need 5 GB.",
     ),
+    "pages": ("bench_pages:pages", "Time the HTML pages of WARC files, by size and by the data that they have."),
     "phases": ("bench_phases:phases", "Run each phase alone, beside the paper's figures."),
     "real": ("bench_real:real", "Crawl pages like those of the web; print CPU-ms by phase, kind and step."),
     "refresh": ("bench_refresh:refresh", "Read pages again; print CPU-ms with and without validators."),

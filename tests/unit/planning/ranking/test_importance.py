@@ -97,7 +97,7 @@ def test_any_small_web(web: tuple[sparse.csr_array, np.ndarray, float]) -> None:
     share = jump / jump.sum()
     found = importance(csr, damping=damping, personalization=jump, dangling="personalize")
     assert np.abs(found - dense_pagerank(csr, damping, share)).sum() < 1e-8
-    # By this rule two parts of a web without links between them settle slowly, so that small steps are far from the end.
+    # By this rule two parts of a web without links between them settle slowly: small steps are far from the end.
     found = importance(csr, damping=damping, personalization=jump, dangling="normalize", tol=1e-12)
     assert np.abs(found - paper_power_iteration(csr, damping, share)).sum() < 1e-8
 

@@ -206,7 +206,8 @@ def test_embedded_rdf_xml_is_added_with_own_blank_nodes() -> None:
 def test_rdfa_1_0_has_no_initial_context_and_stops_at_markup() -> None:
     page = (
         '<html xmlns="http://www.w3.org/1999/xhtml" xmlns:ex="http://example.org/"><body>'
-        '<p xmlns:og="http://other/"></p><p property="foaf:name">none</p><p property="ex:p">a<b property="ex:q">b</b></p></body></html>'
+        '<p xmlns:og="http://other/"></p><p property="foaf:name">none</p>'
+        '<p property="ex:p">a<b property="ex:q">b</b></p></body></html>'
     )
     markup = (
         '"a<b property=\\"ex:q\\" xmlns=\\"http://www.w3.org/1999/xhtml\\" xmlns:ex=\\"http://example.org/\\">b</b>"'

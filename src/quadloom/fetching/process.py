@@ -86,6 +86,11 @@ class FetchProcess:
         self._order(child, FetchOrder(tuple(now), robots, strikes))
 
     def reaches(self, endpoints: Sequence[HostAddress]) -> bool:
+        if self._settings.fetch.proxy:
+            from quadloom.fetching.http.proxy import proxy_of  # here: the owner of a crawl needs no libcurl
+
+            if (proxy := proxy_of(self._settings.fetch)) is not None:
+                endpoints = [HostAddress(address, proxy.port) for address in proxy.addresses]
         for endpoint in endpoints:
             with suppress(OSError), socket.create_connection(endpoint, timeout=_CONNECT_SECONDS):
                 return True

@@ -1,7 +1,7 @@
 """All settings as one frozen, typed tree, and how they are loaded.
 
-In: TOML files, the environment and flags (`loading.py`, the only module that reads the environment). Out: `Settings`
-(`tree.py`), with the origin of each value. May import `errors` only.
+In: TOML files, the environment and flags (`loading.py`); secrets by `secrets.py`. Nothing else reads the environment.
+Out: `Settings` (`tree.py`), with the origin of each value. May import `errors` only.
 """
 
 from quadloom.settings.data import (
@@ -14,7 +14,14 @@ from quadloom.settings.data import (
     TransformSettings,
 )
 from quadloom.settings.lengths import length_of, seconds
-from quadloom.settings.reading import CrawlSettings, GuardSettings, LimitSettings, PolitenessSettings, SiteSettings
+from quadloom.settings.reading import (
+    CrawlSettings,
+    FetchSettings,
+    GuardSettings,
+    LimitSettings,
+    PolitenessSettings,
+    SiteSettings,
+)
 from quadloom.settings.storage import ClusterSettings, StoreSettings, WebSettings
 from quadloom.settings.tree import Settings, without_password
 
@@ -22,6 +29,7 @@ __all__ = [
     "AuditSettings",
     "ClusterSettings",
     "CrawlSettings",
+    "FetchSettings",
     "FreshnessSettings",
     "GuardSettings",
     "IndexSettings",

@@ -2,7 +2,7 @@
 
 Precedence: flags > environment > `./quadloom.toml` (or --config) > `~/.config/quadloom/config.toml` > what all machines
 of a cluster share > defaults.
-This is the only module that reads the environment. An unknown key is an error that names the closest known one,
+No other module reads settings from the environment. An unknown key is an error that names the closest known one,
 because a misspelt limit that is silently ignored is worse than no limit.
 """
 

@@ -218,6 +218,28 @@ class GuardSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     ] = ""
 
 
+class FetchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The way out of this network."""
+
+    proxy: Annotated[
+        str,
+        doc(
+            "outgoing proxy for all that is fetched: `http://host:port`, `socks5://host:port`, or `$HTTPS_PROXY` for "
+            "what that variable says; empty = none, and no variable is looked at"
+        ),
+    ] = ""
+    proxy_login: Annotated[
+        str, doc("file whose first line is `user:password` for the proxy, or `$NAME` of a variable that holds it")
+    ] = ""
+    proxy_resolves: Annotated[
+        bool,
+        doc(
+            "leave names to the proxy, as `socks5h://` does: for networks without DNS. Private addresses behind a name "
+            "are then for the proxy to refuse"
+        ),
+    ] = False
+
+
 class SiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Exceptions for hosts that match a glob; everything not given stays as above."""
 
@@ -236,3 +258,13 @@ class SiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         Literal["obey", "ignore"] | None,
         doc("what to do with robots.txt, meta robots and X-Robots-Tag; `ignore` is for your own sites"),
     ] = None
+    headers: Annotated[
+        str, doc("file of header lines (`Name: value`) that go with every request to the host; only with `own`")
+    ] = ""
+    login: Annotated[
+        str,
+        doc(
+            "file whose first line is `user:password`, or `$NAME` of a variable: basic authentication; only with `own`"
+        ),
+    ] = ""
+    certificate: Annotated[str, doc("PEM file with a client certificate and its key; only with `own`")] = ""

@@ -19,7 +19,14 @@ from quadloom.settings.data import (
     TopicSettings,
     TransformSettings,
 )
-from quadloom.settings.reading import CrawlSettings, GuardSettings, LimitSettings, PolitenessSettings, SiteSettings
+from quadloom.settings.reading import (
+    CrawlSettings,
+    FetchSettings,
+    GuardSettings,
+    LimitSettings,
+    PolitenessSettings,
+    SiteSettings,
+)
 from quadloom.settings.storage import ClusterSettings, StoreSettings, WebSettings
 
 
@@ -30,6 +37,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     politeness: PolitenessSettings = PolitenessSettings()
     limits: LimitSettings = LimitSettings()
     guard: GuardSettings = GuardSettings()
+    fetch: FetchSettings = FetchSettings()
     freshness: FreshnessSettings = FreshnessSettings()
     index: IndexSettings = IndexSettings()
     transform: TransformSettings = TransformSettings()

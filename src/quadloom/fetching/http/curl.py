@@ -32,6 +32,7 @@ from typing import Literal, NamedTuple
 import pycurl
 
 from quadloom.documents.archives.content_coding import BodyDecoder, coding_of
+from quadloom.fetching.http.proxy import Proxy
 from quadloom.fetching.transport import FetchRequest, Headers, Refusal, refused_response
 from quadloom.settings import LimitSettings
 
@@ -66,9 +67,11 @@ class Transfer:
     __slots__ = (
         "_limits",
         "_lines",
+        "_proxy",
         "_sent_lines",
         "address",
         "body",
+        "certificate",
         "curl",
         "header_bytes",
         "headers",
@@ -79,12 +82,25 @@ class Transfer:
         "verdict",
     )
 
-    def __init__(self, limits: LimitSettings, check_address: Callable[[str], str | None], ca_file: str) -> None:
+    def __init__(
+        self,
+        limits: LimitSettings,
+        check_address: Callable[[str], str | None],
+        ca_file: str,
+        proxy: Proxy | None = None,
+        certificate: str = "",
+    ) -> None:
         self._limits = limits
+        self._proxy = proxy
+        self.certificate = certificate
         self._lines: list[bytes] = []
         self._sent_lines: tuple[str, ...] = ()
         self.body: BodyDecoder | None = None
         self.curl = _handle(limits, check_address, ca_file, self._lines, self._on_body)
+        if proxy is not None:
+            proxy.set_up(self.curl)
+        if certificate:
+            self.curl.setopt(pycurl.SSLCERT, certificate)
         self.clear()
 
     def clear(self) -> None:
@@ -103,13 +119,16 @@ class Transfer:
         self._lines.clear()
 
     def prepare(self, request: FetchRequest, url: str, address: str, lines: tuple[str, ...], seconds: float) -> None:
-        """Set up for one request to `address`, to end within `seconds`."""
+        """Set up for one request to `address`, to end within `seconds`. `address` "" = the proxy finds it."""
         curl = self.curl
         self.request = request
         self.url = url
         self.address = address
         curl.setopt(pycurl.URL, url)
-        curl.setopt(pycurl.CONNECT_TO, [f"::[{address}]:" if ":" in address else f"::{address}:"])
+        if self._proxy is not None and not (address and self._proxy.pins(url)):
+            curl.setopt(pycurl.CONNECT_TO, [])
+        else:
+            curl.setopt(pycurl.CONNECT_TO, [f"::[{address}]:" if ":" in address else f"::{address}:"])
         curl.setopt(pycurl.TIMEOUT_MS, max(1, int(seconds * 1000)))
         if lines != self._sent_lines:
             curl.setopt(pycurl.HTTPHEADER, list(lines))

@@ -20,8 +20,10 @@ from itertools import count
 import msgspec
 
 from quadloom.fetching.dns import DnsAnswer, DnsLookup, DnsResolver, system_lookup
-from quadloom.fetching.guard import Guard
+from quadloom.fetching.guard import Guard, literal
 from quadloom.fetching.http.curl import CurlLoop, Transfer, of_curl
+from quadloom.fetching.http.proxy import local_name, proxy_of, refusal_of
+from quadloom.fetching.http.sign_in import NOTHING, SignIn
 from quadloom.fetching.politeness import AddressClock, retry_after
 from quadloom.fetching.transport import (
     REDIRECTS,
@@ -77,6 +79,8 @@ class CurlTransport:
         self._monotonic = monotonic
         self._ca_file = ca_file or settings.guard.authorities
         self.guard = Guard(settings.guard)
+        self._proxy = proxy_of(settings.fetch)
+        self._sign_in = SignIn(settings)
         self._identity = identity(settings.crawl)
         self._addresses = AddressClock(settings.politeness.ip_delay, monotonic())
         self._loop = CurlLoop(limits.connections, monotonic)
@@ -174,6 +178,8 @@ class CurlTransport:
         job.name = destination.name
         if destination.addresses:
             return self._resolved(job, destination.addresses)
+        if self._proxy is not None and self._proxy.resolves:
+            return self._left_to_proxy(job)
         cached = self._resolver.cached(job.name)
         if cached is not None:
             return self._answered(job, cached)
@@ -185,11 +191,22 @@ class CurlTransport:
         else:
             self._fail(job, "dns", f"{job.name}: {answer.error}")
 
+    def _left_to_proxy(self, job: _Job) -> None:
+        """Take a turn at the name: its addresses are not known here."""
+        refusal = local_name(job.name)
+        if refusal is not None:
+            return self._fail(job, "guard", f"{job.name}: {refusal}")
+        job.addresses = (job.name,)
+        return self._take_turn(job)
+
     def _resolved(self, job: _Job, addresses: tuple[str, ...]) -> None:
         """Keep the addresses that the guard permits, and take a turn at the first of them."""
         job.addresses, refusal = self.guard.permitted(addresses)
         if not job.addresses:
             return self._fail(job, "guard", f"{job.name}: {refusal}")
+        return self._take_turn(job)
+
+    def _take_turn(self, job: _Job) -> None:
         now = self._monotonic()
         at = self._addresses.reserve(job.addresses[0], now) if job.request.paced else now
         expires = job.request.expires
@@ -226,20 +243,31 @@ class CurlTransport:
             return self._fail(job, "timeout", "the lease would end before the request could", transient=True)
         if job.seconds >= limit:
             return self._fail(job, "timeout", f"not finished within {limit:g} s")
-        transfer = self._idle.pop() if self._idle else self._new_transfer()
+        credentials = self._sign_in.of(job.url) if self._sign_in.is_used else NOTHING
+        is_special = bool(credentials.certificate)
+        transfer = self._idle.pop() if self._idle and not is_special else self._new_transfer(credentials.certificate)
         lines = self._lines.get(request.accept)
         if lines is None:
             plain = FetchRequest(href="", accept=request.accept)
             lines = self._lines[request.accept] = (*self._identity, *header_lines(plain))
         if request.etag or request.last_modified or request.headers:
             lines = (*self._identity, *header_lines(request))
-        transfer.prepare(request, job.url, job.addresses[0], lines, limit - job.seconds)
+        if credentials.lines:
+            lines = (*lines, *credentials.lines)
+        transfer.prepare(request, job.url, self._address(job), lines, limit - job.seconds)
         job.sent_at = job.sent_at or now
         self._busy[transfer.curl] = (transfer, job)
         return self._loop.add(transfer.curl)
 
-    def _new_transfer(self) -> Transfer:
-        return Transfer(self._limits, self.guard.address_verdict, self._ca_file)
+    def _address(self, job: _Job) -> str:
+        """Where the request goes; "" if only the proxy knows."""
+        address = job.addresses[0]
+        return "" if self._proxy is not None and address == job.name and literal(address) is None else address
+
+    def _new_transfer(self, certificate: str) -> Transfer:
+        proxy = self._proxy
+        verdict = self.guard.address_verdict if proxy is None else proxy.verdict
+        return Transfer(self._limits, verdict, self._ca_file, proxy, certificate)
 
     def _transferred(self, transfer: Transfer, job: _Job, code: int, text: str) -> None:
         body = transfer.body
@@ -254,14 +282,16 @@ class CurlTransport:
         else:
             self._redirected_or_refused(transfer, job)
         transfer.clear()
-        if job.request.method == "GET":
+        if job.request.method == "GET" and not transfer.certificate:
             self._idle.append(transfer)
         else:  # the options of such a handle would have to be undone
             transfer.curl.close()
 
     def _broken(self, transfer: Transfer, job: _Job, code: int, text: str) -> None:
         kind, message = of_curl(code, text, self._limits)
-        if kind == "connect" and not transfer.status and len(job.addresses) > 1:
+        if self._proxy is not None and (fault := refusal_of(0, text)):
+            self._fail(job, "connect", fault)
+        elif kind == "connect" and not transfer.status and len(job.addresses) > 1:
             self._resolver.demote(job.name, job.addresses[0])
             self._resolved(job, job.addresses[1:])
         else:
@@ -277,6 +307,8 @@ class CurlTransport:
             job.hops = (*job.hops, hop)
             if job.request.redirects:
                 return self._hop(job, target)
+        if status == 407 and self._proxy is not None:
+            return self._fail(job, "connect", refusal_of(status, ""))
         if status >= 400:
             pause = retry_after(next((v for k, v in transfer.headers if k == "retry-after"), ""), self._now())
             return self._fail(
@@ -345,7 +377,7 @@ class CurlTransport:
             transient=transient,
             status=status,
             retry_after=pause,
-            address=job.addresses[0] if job.addresses else "",
+            address=self._address(job) if job.addresses else "",
             hops=job.hops,
             headers=headers,
         )

@@ -19,7 +19,7 @@ from quadloom.fetching.http.transport import CurlTransport
 from quadloom.fetching.transport import FetchRequest, Result
 from quadloom.model.page import Failure
 from quadloom.model.service import InstanceLoad, ServiceAnswer, ServiceReply, ServiceRequest
-from quadloom.settings import Settings
+from quadloom.settings import FetchSettings, Settings
 
 _EVERYWHERE = ["0.0.0.0/0", "::/0"]
 _IDLE = 1.0  # seconds; `wake` ends the wait
@@ -177,7 +177,8 @@ def _abandoned(call: ServiceCall) -> ServiceAnswer:
 
 
 def _for_services(settings: Settings, seconds: float, slots: int) -> Settings:
-    """The client's limits: those of the service, for addresses that the user has named."""
+    """The client's limits: those of the service, for addresses that the user has named, without the proxy that leads
+    out of the network and without what the user's sites ask for."""
     limits = msgspec.structs.replace(
         settings.limits, total_seconds=seconds, low_speed_seconds=seconds, connections=max(1, slots)
     )
@@ -186,4 +187,6 @@ def _for_services(settings: Settings, seconds: float, slots: int) -> Settings:
         limits=limits,
         guard=msgspec.structs.replace(settings.guard, allow=_EVERYWHERE, ports=[]),
         politeness=msgspec.structs.replace(settings.politeness, ip_delay=0.0),
+        fetch=FetchSettings(),
+        site=[],
     )

@@ -18,7 +18,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from quadloom import former_names
+from quadloom.maintenance import former_names
 
 if TYPE_CHECKING:
     from quadloom.crawling.inspect.inspection import inspect as inspect

@@ -49,7 +49,7 @@ def test_the_entries_are_the_layers_that_are_checked() -> None:
     linter = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
     layers = next(item["layers"] for item in linter["contracts"] if item["name"] == "read order is import order")
     checked = {name.strip() for layer in layers for name in layer.split("|")}
-    rooms = {path.stem for path in SOURCE.iterdir() if not path.name.startswith(("_", "py.typed", "former_names"))}
+    rooms = {path.stem for path in SOURCE.iterdir() if not path.name.startswith(("_", "py.typed"))}
     assert rooms == checked
 
 

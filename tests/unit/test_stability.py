@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 import quadloom
-from quadloom.former_names import FORMER
+from quadloom.maintenance.former_names import FORMER
 from unit import ROOT
 
 PAGE = (ROOT / "docs/reference/stability.md").read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from quadloom.settings.fields import ABOVE_0, FROM_0, FROM_1, SHARE, WEIGHT, Bytes, Length, Seconds, doc
+from quadloom.settings.fields import ABOVE_0, FROM_0, FROM_1, MOST_WEIGHT, SHARE, WEIGHT, Bytes, Length, Seconds, doc
 
 
 class TransformSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -119,9 +119,13 @@ class FreshnessSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     alpha: Annotated[float, doc("exponent of the xyleme policy"), WEIGHT] = 0.95
     bandwidth: Annotated[
         float,
-        doc("pages per second for discovery and refresh together in a continuous crawl, for all workers together"),
-        WEIGHT,
-    ] = 10.0
+        doc(
+            "pages per second for discovery and refresh together in a continuous crawl, for all workers together; 0 = "
+            "first reads as politeness allows, and refreshes by a budget that grows with the pages: each once a day on "
+            "average, at least 10 a second in all"
+        ),
+        msgspec.Meta(ge=0, le=MOST_WEIGHT),
+    ] = 0.0
     suspect_share: Annotated[
         float, doc("σ_X: share of the bandwidth for first reads of suspected data; 0 = none"), SHARE
     ] = 0.2

@@ -179,7 +179,7 @@ def freshness(
     Parameters
     ----------
     bandwidth
-        pages per second, first reads and refresh together
+        pages per second, first reads and refresh together; 0 = first reads as politeness allows
     suspect_share
         σ_X: share for first reads of suspected data
     discovery_share
@@ -192,8 +192,8 @@ def freshness(
         χ: average weight of a page with structured data; an ordinary page weighs 1
     """
     s = session()
-    if bandwidth is not None and bandwidth <= 0.0:
-        raise UsageError("the bandwidth must be positive", hint="to stop fetching for a while: `quadloom pause`")
+    if bandwidth is not None and bandwidth < 0.0:
+        raise UsageError("the bandwidth cannot be negative", hint="to stop fetching for a while: `quadloom pause`")
     change: dict[str, Value] = {
         "bandwidth": bandwidth,
         "suspect_share": suspect_share,

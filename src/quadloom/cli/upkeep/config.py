@@ -36,7 +36,7 @@ max_depth = 10
 # allow = []                # CIDR blocks that may be visited although they are not public, e.g. ["10.0.0.0/8"]
 
 [freshness]
-# bandwidth    = 10.0       # pages per second of a continuous crawl
+# bandwidth    = 0          # pages per second of a continuous crawl; 0 = first reads as politeness allows
 # min_interval = "1h"       # a page is not read again sooner
 # max_interval = "90d"
 

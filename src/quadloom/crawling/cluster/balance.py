@@ -57,6 +57,16 @@ def plan(loads: Sequence[ShardLoad], owner: str, workers: int, draining: Collect
     return BalancePlan(give, take, hot)
 
 
+def wanted_part(loads: Sequence[ShardLoad], owner: str) -> float:
+    """This worker's part of what all workers could read now. Those without a queue keep a little, for pages that become
+    due before the next heartbeat."""
+    held = [load for load in loads if load.owner]
+    work = sum(load.work for load in held)
+    mine = [load for load in held if load.owner == owner]
+    owned = len(mine) / max(1, len(held))
+    return owned if work <= 0.0 else _EVEN * owned + (1.0 - _EVEN) * sum(load.work for load in mine) / work
+
+
 def _has_least(loads: Sequence[ShardLoad], weights: dict[int, float], owner: str, workers: int) -> bool:
     """Whether nobody owns less than this worker; of several, the first by name."""
     held: dict[str, float] = {}

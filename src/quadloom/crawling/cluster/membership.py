@@ -19,7 +19,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from quadloom.crawling.cluster.balance import plan
+from quadloom.crawling.cluster.balance import plan, wanted_part
 from quadloom.crawling.cluster.beat import clock_words
 from quadloom.crawling.run.control import ControlReply, ControlRequest
 from quadloom.crawling.run.session import CrawlSession
@@ -150,14 +150,15 @@ class Membership:
             self._notice(f"lost {len(lost)} shards: the lease had run out")
             shards.lose(lost)
         queues = shards.queues()
-        planned = plan(shards.share_loads(queues), shards.owner, workers, shards.draining)
+        loads = shards.share_loads(queues)
+        planned = plan(loads, shards.owner, workers, shards.draining)
         if planned.give:
             shards.drain(planned.give)
         given = shards.give_back(self._session.unfinished_shards())
         taken = shards.take(len(planned.take), unix_time(), planned.take) if planned.take else []
         if lost or given or taken:
             self._notice(f"owns {len(shards.owned)} of {SHARDS} shards ({workers} workers)")
-        self._session.set_share(len(shards.owned) / SHARDS)
+        self._session.set_part(len(shards.owned) / SHARDS, wanted_part(loads, shards.owner))
         self._report_hot(planned.hot, queues)
         self._unindexed = shards.owned & {*self._unindexed, *taken}
         if self._unindexed:

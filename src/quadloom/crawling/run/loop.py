@@ -314,8 +314,15 @@ class Crawl:
         except ShardsLost as lost:
             self._notice("notice", lost.message)
             visits = []
-        self._held_by = "" if len(visits) >= room else _held_by(quota)
+        self._held_by = "" if len(visits) >= room else self._held_back_by(quota)
         return visits
+
+    def _held_back_by(self, quota: Quota | None) -> HeldBy:
+        """Why a lease handed out less than there is room for."""
+        if quota is None:
+            return "hosts"
+        is_short = quota.is_short and self._settings.freshness.bandwidth > 0.0  # else it is only the refreshes'
+        return "bandwidth" if is_short else "shares" if quota.is_closed else "hosts"
 
     def _without_taken(self, visits: list[Visit]) -> list[Visit]:
         """Without those that are in flight already, because `take` or the backlog brought them."""
@@ -433,13 +440,6 @@ def _most_sent(settings: Settings) -> int:
     connections = settings.limits.connections
     several = settings.politeness.per_site > 1 or any(site.own or (site.per_site or 1) > 1 for site in settings.site)
     return connections if several else math.ceil(connections * (1.0 + _AHEAD))
-
-
-def _held_by(quota: Quota | None) -> HeldBy:
-    """Why a lease handed out less than there is room for."""
-    if quota is None:
-        return "hosts"
-    return "bandwidth" if quota.is_short else "shares" if quota.is_closed else "hosts"
 
 
 def _without_validators(visit: Visit) -> Visit:

@@ -151,6 +151,8 @@ class CrawlSession:
                 self._background = self._make_background(settings, forever=forever)
             self._commands = self._make_commands(queries)
             self._sender = self._make_sender(settings, queries, is_leader)
+            if forever and self._fetches:
+                self.notice("notice", self._scheduler.budget.in_words())
             started.pop_all()
 
     def __iter__(self) -> Iterator[Settlement]:
@@ -272,9 +274,9 @@ class CrawlSession:
         """After taking over shards: index pages that the previous owner settled but did not index."""
         self._ingest.indexing.reindexing.add(rows, self._clock())
 
-    def set_share(self, part: float) -> None:
-        """Set this worker's share of all shards: `freshness.bandwidth` is that of all workers together."""
-        self._scheduler.set_share(part)
+    def set_part(self, owned: float, wanted: float) -> None:
+        """Set this worker's part of all shards, and of what all workers could read now."""
+        self._scheduler.set_part(owned, wanted)
 
     def unfinished_shards(self) -> frozenset[int]:
         """Shards with pages that are on their way through the indexer."""

@@ -45,10 +45,12 @@ class ReadCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BandwidthShares:
-    """Divides one slot after another. Bandwidth and shares may change between any two slots."""
+    """Divides one slot after another. Bandwidth and shares may change between any two slots. `only_refresh`: the
+    bandwidth is that of refreshes, and first reads are not counted; a share of 0 switches a class off all the same."""
 
     def __init__(self, bandwidth: float, suspects: float = 0.2, pages: float = 0.4) -> None:
         self.bandwidth = bandwidth
+        self.only_refresh = False
         self._credit = {"suspects": 0.0, "pages": 0.0, "refresh": 0.0}
         self._fraction = 0.0
         self.set(suspects, pages)
@@ -76,6 +78,8 @@ class BandwidthShares:
         """
         if not self.refresh:
             return 0.0
+        if self.only_refresh:
+            return self.bandwidth
         classes = ((self.suspects, suspects), (self.pages, pages))
         left = self.bandwidth - requests - sum((1.0 - use.hunger) * use.reads for _, use in classes)
         taking = self.refresh + sum(use.hunger * share for share, use in classes)

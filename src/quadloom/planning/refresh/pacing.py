@@ -85,6 +85,8 @@ class BandwidthPacer:
             seconds = min(seconds + self._unasked / shares.bandwidth, _LONGEST_TICK)
         self._unasked = 0
         self._average(quota, seconds)
+        if shares.only_refresh:
+            return self._tick_of_refresh(seconds)
         given = shares.slot(
             seconds,
             ReadCounts(
@@ -104,7 +106,21 @@ class BandwidthPacer:
         )
         self._idle = min(self._idle + given.idle, math.ceil(shares.bandwidth * _IDLE))
         self._held = (self._quota.suspects, self._quota.pages)
-        self._report_free(shares.refresh_bandwidth(*self._use, self._requests))
+        return self._report_free(shares.refresh_bandwidth(*self._use, self._requests))
+
+    def _tick_of_refresh(self, seconds: float) -> None:
+        """First reads and requests are limited by politeness alone."""
+        shares = self._shares
+        given = shares.slot(seconds, ReadCounts(refresh=self._room(1.0, self._quota.refresh)))
+        self._quota = Quota(
+            refresh=self._quota.refresh + given.refresh if shares.refresh else 0,
+            suspects=_UNLIMITED if shares.suspects else 0,
+            pages=_UNLIMITED if shares.pages else 0,
+            shares=(shares.refresh, shares.suspects, shares.pages),
+        )
+        self._idle = min(self._idle + given.idle, math.ceil(shares.bandwidth * _IDLE))
+        self._held = (self._quota.suspects, self._quota.pages)
+        self._report_free(shares.refresh_bandwidth())
 
     def _average(self, quota: Quota, seconds: float) -> None:
         """Add what first reads used since the last tick to the averages. A class that holds reads is not hungry."""

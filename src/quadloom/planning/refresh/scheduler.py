@@ -22,11 +22,11 @@ from quadloom.model.url import Url, site_of
 from quadloom.model.wire import Value, decode, encode
 from quadloom.planning.policy.page_row import PageScheduleRow
 from quadloom.planning.policy.planner import Decision, PageSchedule, VisitObservation
-from quadloom.planning.policy.shares import BandwidthShares
 from quadloom.planning.policy.suspects import DATA_KINDS
 from quadloom.planning.policy.trust import http_date
 from quadloom.planning.ranking.page_ranks import PageRank
 from quadloom.planning.ranking.ranker import PageRanker
+from quadloom.planning.refresh.budget import ReadBudget
 from quadloom.planning.refresh.dead_pages import DeadPages, PageAddress
 from quadloom.planning.refresh.pacing import BandwidthPacer
 from quadloom.planning.refresh.predictor import DataPredictor
@@ -83,9 +83,8 @@ class RefreshScheduler:
         self._catalog = catalog
         self._frontier = frontier
         self._delay = settings.politeness.delay
-        self._bandwidth = freshness.bandwidth  # of the whole crawl
-        self._share = 1.0  # of that bandwidth, for this worker
-        self.shares = BandwidthShares(freshness.bandwidth, freshness.suspect_share, freshness.discovery_share)
+        self.budget = ReadBudget(freshness)
+        self.shares = self.budget.shares
         self._ranker = ranker
         self._scope = scope
         self._data_weight = freshness.chi
@@ -160,7 +159,9 @@ class RefreshScheduler:
 
     def pacer(self) -> BandwidthPacer:
         """Divides the bandwidth tick by tick, for a crawl without an end."""
-        return BandwidthPacer(self.shares, advance=self.advance, report_free=self._use_free_bandwidth)
+        return BandwidthPacer(
+            self.shares, advance=self.advance, report_free=lambda rate: self.budget.use_free(rate, self.planner)
+        )
 
     def advance(self, count: int, now: float) -> int:
         """Use idle bandwidth: schedule up to `count` pages before their time, those nearest to the end of their periods
@@ -205,21 +206,10 @@ class RefreshScheduler:
         if not self._uncommitted:
             self._save(exact=exact)
 
-    def set_share(self, share: float) -> None:
-        """Set this worker's share of the shards; its bandwidth scales with it. 0 is ignored."""
-        if share > 0.0 and share != self._share:
-            self._share = share
-            self._divide_bandwidth()
-
-    def _divide_bandwidth(self) -> None:
-        """After a change of bandwidth or shares. All of it is for refresh until the pacer reports what is free."""
-        self.shares.bandwidth = self._bandwidth * self._share
-        self.planner.bandwidth = self.shares.refresh_bandwidth()
-
-    def _use_free_bandwidth(self, rate: float) -> None:
-        """Let refresh count on what first reads leave. Small differences are ignored: a new price costs 1 ms."""
-        if not 0.9 * self.planner.bandwidth <= rate <= 1.1 * self.planner.bandwidth:
-            self.planner.bandwidth = rate
+    def set_part(self, owned: float, wanted: float) -> None:
+        """Set this worker's part of all shards, and of what all workers could read now (`ReadBudget`)."""
+        if self.budget.set_part(owned, wanted):
+            self.budget.divide(self.planner)
 
     def change(self, change: SharesChange) -> dict[str, Value]:
         """Set bandwidth, shares or policy while the crawl runs; None = as before. Returns the values in effect.
@@ -236,17 +226,17 @@ class RefreshScheduler:
             self.guided = self._is_guided()
             self._frontier.guide(change.guided_share)
         if change.bandwidth is not None:
-            self._bandwidth = change.bandwidth
+            self.budget.setting = change.bandwidth
         if change.chi is not None:
             self._data_weight = change.chi
             if self._ranker is not None:
                 self._ranker.prefer(change.chi)
         if change.policy is not None or change.alpha is not None:
             planner.set_policy(change.policy or planner.policy, change.alpha or planner.alpha)
-        self._divide_bandwidth()
+        self.budget.divide(self.planner)
         self.plan_basis = self._plan_basis()
         return {
-            "bandwidth": self._bandwidth,
+            "bandwidth": self.budget.setting,
             "suspect_share": shares.suspects,
             "discovery_share": shares.pages,
             "refresh_share": shares.refresh,
@@ -309,7 +299,7 @@ class RefreshScheduler:
 
     def _plan_basis(self) -> bytes:
         planner, shares = self.planner, self.shares
-        return encode((planner.policy, planner.alpha, self._bandwidth, shares.suspects, shares.pages))
+        return encode((planner.policy, planner.alpha, self.budget.setting, shares.suspects, shares.pages))
 
     def _in_scope(self, row: PageRow, schedule: PageScheduleRow) -> PageScheduleRow:
         """Remove a page from the sums when it has left the scope, and add it again when it has come back."""

@@ -23,8 +23,12 @@ class SharesChange(msgspec.Struct, frozen=True):
     def check(self, order: str) -> None:
         """Raise `UsageError` for a wrong value. `order`: that of first reads. The two shares of the bandwidth are
         checked where they are set, because their sum counts."""
+        if self.bandwidth is not None and not 0.0 <= self.bandwidth <= MOST_WEIGHT:
+            raise UsageError(
+                f"the bandwidth must be between 0 and {MOST_WEIGHT:,.0f}, not {self.bandwidth:g}",
+                hint="0 = first reads as politeness allows; to stop fetching for a while: `quadloom pause`",
+            )
         for name, value, hint in (
-            ("the bandwidth", self.bandwidth, "to stop fetching for a while: `quadloom pause`"),
             ("χ", self.chi, "1 weighs both kinds alike"),
             (
                 "α",

@@ -17,6 +17,7 @@ from quadloom.planning.policy.page_row import PageScheduleRow
 from quadloom.planning.policy.planner import PageSchedule, Planner, PlannerState
 from quadloom.planning.policy.shares import BandwidthShares
 from quadloom.planning.policy.suspects import SuspectModel
+from quadloom.planning.refresh.budget import ReadBudget
 from quadloom.planning.refresh.predictor import read_suspects
 from quadloom.settings import Settings
 from quadloom.stores.named_values import NamedValue
@@ -106,14 +107,13 @@ def remember(entries: dict[int, T], key: int, value: T) -> None:
 def schedule_of(catalog: Catalog, settings: Settings) -> Schedule:
     """The schedule as of the last save, to read only. While a crawl runs it is some minutes old; computing the sums
     from all rows for one question would take too long."""
-    shares = BandwidthShares(
-        settings.freshness.bandwidth, settings.freshness.suspect_share, settings.freshness.discovery_share
-    )
+    budget = ReadBudget(settings.freshness)
     saved = _SUMS.get(catalog)
-    state = saved.state if saved is not None else None
+    planner = Planner(settings.freshness, budget.shares.refresh_bandwidth(), saved.state if saved is not None else None)
+    budget.divide(planner)
     return Schedule(
-        Planner(settings.freshness, shares.refresh_bandwidth(), state),
+        planner,
         read_suspects(catalog),
         settings.freshness.chi,
-        shares,
+        budget.shares,
     )

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from quadloom.crawling.cluster.balance import plan
+from quadloom.crawling.cluster.balance import plan, wanted_part
 from quadloom.stores.protocols.cluster import ShardLoad
 from quadloom.stores.shards import SHARDS
 
@@ -102,3 +102,18 @@ def test_a_shard_that_a_command_wants_is_given_back_and_left_alone() -> None:
     workers.wanted = {}
     workers.settle()
     assert all(workers.owners.values())
+
+
+def test_the_bandwidth_follows_the_queues_and_not_the_shards() -> None:
+    """Four shards with all the work: their owner may read nearly all, however many empty ones the other has."""
+    loads = [ShardLoad(s, "few" if s < 4 else "many", "", 100.0 if s < 4 else 0.0) for s in range(SHARDS)]
+    assert wanted_part(loads, "few") > 0.9
+    assert wanted_part(loads, "few") + wanted_part(loads, "many") == pytest.approx(1.0)
+    idle = [load._replace(work=0.0) for load in loads]
+    assert wanted_part(idle, "few") == 4 / SHARDS, "without any queue by shards: what becomes due is spread like pages"
+    assert wanted_part([load._replace(owner="") for load in loads], "few") == 0.0
+
+
+def test_work_of_a_dead_worker_takes_no_bandwidth() -> None:
+    loads = [ShardLoad(s, ("one", "two", "")[s % 3], "", 10.0) for s in range(SHARDS)]
+    assert wanted_part(loads, "one") + wanted_part(loads, "two") == pytest.approx(1.0)

@@ -33,6 +33,7 @@ class Session:
         self.acquisitions = 0
         self.failures = 0
         self.shards = 0
+        self.wanted = 0.0
         self.requests: list[str] = []
         self.errors: list[BaseException] = []
 
@@ -45,8 +46,8 @@ class Session:
             self.failures -= 1
             raise StoreError("the archive is away")
 
-    def set_share(self, part: float) -> None:
-        self.shards = round(part * SHARDS)
+    def set_part(self, owned: float, wanted: float) -> None:
+        self.shards, self.wanted = round(owned * SHARDS), wanted
 
     def unfinished_shards(self) -> frozenset[int]:
         return self.left

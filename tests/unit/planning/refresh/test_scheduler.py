@@ -22,6 +22,7 @@ from quadloom.planning.refresh.scheduler import RefreshScheduler
 from quadloom.planning.refresh.shares_change import SharesChange
 from quadloom.settings import FreshnessSettings, Settings
 from quadloom.stores.frontier.policy import FrontierPolicy
+from quadloom.stores.protocols.frontier import VisitClass
 from quadloom.stores.sqlite.catalog import SqliteCatalog
 from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.frontier import SqliteFrontier
@@ -233,14 +234,42 @@ def test_bandwidth_and_shares_change_while_running(crawled: Crawled) -> None:
 def test_the_bandwidth_is_that_of_all_workers_together(crawled: Crawled) -> None:
     scheduler = crawled.scheduler
     scheduler.change(SharesChange(bandwidth=8.0))
-    scheduler.set_share(64 / 256)
+    scheduler.set_part(64 / 256, 64 / 256)
     assert scheduler.shares.bandwidth == scheduler.planner.bandwidth == 2.0
     assert scheduler.change(SharesChange(bandwidth=40.0))["bandwidth"] == 40.0, "that of the whole crawl"
     assert scheduler.shares.bandwidth == 10.0
-    scheduler.set_share(0.0)
+    scheduler.set_part(0.0, 0.0)
     assert scheduler.planner.bandwidth == 10.0, "0 is ignored: there is no price without bandwidth"
-    scheduler.set_share(1.0)
+    scheduler.set_part(1.0, 1.0)
     assert scheduler.shares.bandwidth == 40.0
+
+
+def test_a_worker_reads_by_its_queues_and_prices_by_its_shards(crawled: Crawled) -> None:
+    scheduler = crawled.scheduler
+    scheduler.change(SharesChange(bandwidth=8.0))
+    scheduler.set_part(64 / 256, 0.5)
+    assert scheduler.shares.bandwidth == 4.0 and scheduler.planner.bandwidth == 2.0
+
+
+def test_without_a_bandwidth_first_reads_are_free_and_refreshes_grow_with_the_pages(crawled: Crawled) -> None:
+    scheduler = crawled.scheduler
+    scheduler.change(SharesChange(bandwidth=0.0, suspect_share=0.0, discovery_share=0.4))
+    quota = scheduler.pacer().quota(START)
+    assert quota.pages > 1_000_000 and quota.suspects == 0, "a share of 0 means none all the same"
+    assert quota.refresh <= 1
+    assert scheduler.planner.bandwidth == 10.0, "the least"
+    scheduler.planner.demand.pages = 8_640_000
+    pacer = scheduler.pacer()
+    pacer.quota(START)
+    assert scheduler.planner.bandwidth == pytest.approx(100.0), "each once a day"
+    given = 0
+    for second in range(1, 6):
+        quota = pacer.quota(START + second)
+        given += quota.refresh
+        quota.left_of[VisitClass.REFRESH] = 0
+    assert 400 <= given <= 500, "the first slot holds a little"
+    scheduler.change(SharesChange(bandwidth=5.0))
+    assert scheduler.pacer().quota(START).pages < 10
 
 
 def test_refresh_counts_on_what_first_reads_leave(crawled: Crawled) -> None:
@@ -250,7 +279,7 @@ def test_refresh_counts_on_what_first_reads_leave(crawled: Crawled) -> None:
     for second in range(300):
         pacer.quota(START + second).first_reads = 3
     assert scheduler.planner.bandwidth == pytest.approx(7.0, abs=0.7)
-    scheduler.set_share(0.5)
+    scheduler.set_part(0.5, 0.5)
     assert scheduler.planner.bandwidth == 5.0, "all of it, until the pacer reports again"
 
 
@@ -259,14 +288,14 @@ def test_refresh_counts_on_what_first_reads_leave(crawled: Crawled) -> None:
     [
         SharesChange(bandwidth=9.0, chi=0.0),
         SharesChange(bandwidth=9.0, alpha=-1.0),
-        SharesChange(bandwidth=0.0),
+        SharesChange(bandwidth=-1.0),
         SharesChange(bandwidth=9.0, guided_share=1.5),
         SharesChange(bandwidth=9.0, guided_share=float("nan")),
     ],
 )
 def test_what_is_refused_changes_nothing(crawled: Crawled, refused: SharesChange) -> None:
     before = crawled.scheduler.change(SharesChange())
-    with pytest.raises(UsageError, match=r"must be (positive|between 0 and 1)"):
+    with pytest.raises(UsageError, match=r"must be (positive|between 0 and)"):
         crawled.scheduler.change(refused)
     assert crawled.scheduler.change(SharesChange()) == before
 

@@ -113,7 +113,7 @@ def summarise(
         )
     statistics = queries.statistics(limit=50)
     read = [row for row in rows if row.outcome in READ_OUTCOMES and row.kind != "redirect"]
-    schema = schema_of(stores.quads, read, {} if site else dict(statistics.classes))
+    schema = schema_of(stores.quads, read, {} if site else queries.tables().types().things)
     found = Counter[str]()
     for row in read[:300] if site else ():
         found.update(_vocabularies(stores.quads.graph(row.graph)))

@@ -56,9 +56,12 @@ def select(
     columns: str | Sequence[str] = (),
     sort: str = "",
     sites: int = 0,
+    alone: bool = False,
     limit: int = 1000,
 ) -> Things:
-    """Raises `NothingFound` if no thing has the type, `UsageError` for a condition or a property that is none."""
+    """`alone`: without the subtypes.
+
+    Raises `NothingFound` if no thing has the type, `UsageError` for a condition or a property that is none."""
     conditions = [where] if isinstance(where, str) else where
     named = columns.split(",") if isinstance(columns, str) else columns
     selection = ThingSelection(
@@ -67,6 +70,7 @@ def select(
         sort=parse_path(sort.lstrip("-")) if sort else (),
         descending=sort.startswith("-"),
         sites=sites,
+        alone=alone,
     )
     paths = tuple(parse_path(text) for text in named if text.strip())
     request = TableRequest(selection=selection, columns=paths, limit=max(1, limit), facets=False)

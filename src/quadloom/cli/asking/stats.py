@@ -54,7 +54,7 @@ def stats(
 def _tables(found: WarehouseNumbers, numbers: Summary) -> Iterator[tuple[list[str], Sequence[Sequence[object]]]]:
     """The columns and rows of each list."""
     yield ["the warehouse", "count"], labelled(found)
-    for name, unit in (("classes", "things"), ("properties", "statements"), ("vocabularies", "statements")):
+    for name, unit in (("classes", "descriptions"), ("properties", "statements"), ("vocabularies", "statements")):
         yield [name, unit], [(shorten(value), count) for value, count in getattr(numbers, name)]
     for name in ("sites", "kinds", "outcomes"):
         yield [name, "pages"], getattr(numbers, name)

@@ -6,9 +6,10 @@ import msgspec
 
 from quadloom.asking.report.numbers import WarehouseNumbers, numbers_of
 from quadloom.asking.sparql.prefixes import shorten
+from quadloom.asking.things.counts import TypeCount
 from quadloom.stores.protocols.text import Hit
 from quadloom.web.pages.search import ALL_PAGES_SINCE
-from quadloom.web.pages.things.types import TypeCount, types_in_use
+from quadloom.web.pages.things.types import tables_of
 from quadloom.web.server.requests import ViewResponse, WebRequest
 
 _MAX_NEWEST = 100  # pages among which the newest of each site is looked for
@@ -31,7 +32,7 @@ class HomeView(msgspec.Struct, frozen=True, kw_only=True):
     state: str  # of the crawl: running, paused, stopping, or stopped if there is none
     running: bool
     changed: int
-    types: list[TypeCount]
+    types: tuple[TypeCount, ...]
     recent: tuple[Hit, ...]
     examples: list[ExampleQuery]
 
@@ -39,7 +40,7 @@ class HomeView(msgspec.Struct, frozen=True, kw_only=True):
 def home(request: WebRequest) -> ViewResponse:
     warehouse = request.warehouse
     newest = warehouse.search(since=ALL_PAGES_SINCE, limit=_MAX_NEWEST)
-    used = types_in_use(request)
+    used = tables_of(request).types()
     types = used.types or used.parts
     now, report = request.site.clock(), request.site.crawl.report()
     view = HomeView(
@@ -93,4 +94,5 @@ def examples(types: list[str]) -> list[ExampleQuery]:
 
 
 def vocabularies_page(request: WebRequest) -> ViewResponse:
-    return ViewResponse("vocabularies.html", {"vocabularies": request.site.usage.current().vocabularies()})
+    extra: dict[str, object] = {"things": tables_of(request).types().things}
+    return ViewResponse("vocabularies.html", {"vocabularies": request.site.usage.current().vocabularies()}, extra)

@@ -7,10 +7,12 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from quadloom.asking.things.cells import ValueCount
+from quadloom.asking.things.counts import TypeCount
 from quadloom.asking.things.paths import parse_path, write_path
 from quadloom.asking.things.selection import OPERATOR_NAMES, ThingSelection
-from quadloom.asking.things.table import TableColumn, TableRequest, ThingTables, ValueCount
-from quadloom.web.pages.things.types import Choice, TableState, TypeCount, selection_of, tables_of, types_in_use
+from quadloom.asking.things.table import TableColumn, TableRequest, ThingTables
+from quadloom.web.pages.things.types import Choice, TableState, selection_of, tables_of
 from quadloom.web.server.requests import ViewResponse, WebRequest
 
 _MAX_VALUES = 30
@@ -31,7 +33,7 @@ class AskView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ask_page(request: WebRequest) -> ViewResponse:
-    used = types_in_use(request)
+    used = tables_of(request).types()
     types: list[TypeCount] = [*used.types, *used.parts]
     chosen = request.text("type").strip()
     if not chosen:
@@ -61,7 +63,7 @@ def ask_page(request: WebRequest) -> ViewResponse:
             for column in view.columns
         ],
         "choices": [
-            Choice(found.value, _link([*base, ("where", f"{view.property} is {found.value}")]), found.count)
+            Choice(found.label, _link([*base, ("where", f"{view.property} is {found.value}")]), found.count)
             for found in view.values[:_MAX_VALUES]
         ],
         "kind": next((column.kind for column in view.columns if column.path == view.property), "text"),

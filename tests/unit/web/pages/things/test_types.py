@@ -14,8 +14,9 @@ from urllib.parse import quote
 import pytest
 from starlette.testclient import TestClient
 
+from quadloom.asking.things.cells import CellValue
 from quadloom.asking.things.formats import as_csv
-from quadloom.asking.things.table import CellValue, TableColumn, ThingRow, ThingTable
+from quadloom.asking.things.table import TableColumn, ThingRow, ThingTable
 from quadloom.settings import Settings, WebSettings
 from quadloom.web.app import create_app
 from quadloom.web.server.state import SiteState

@@ -11,7 +11,7 @@ import msgspec
 from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
-from quadloom.asking.changes.statement_history import StatementHistory, statement_history
+from quadloom.asking.changes.timeline import Timeline, entity_timeline
 from quadloom.asking.entity import Entity, Property, Statement, as_nquads
 from quadloom.asking.report.portrait import Portrait, part_names, portrait
 from quadloom.asking.sparql.prefixes import expand, shorten
@@ -48,7 +48,7 @@ class EntityView(Entity, frozen=True, kw_only=True):
     """`history`: only if it was asked for, by `history=1`."""
 
     about: Portrait
-    history: StatementHistory | None = None
+    history: Timeline | None = None
 
 
 def entity_page(request: WebRequest) -> ViewResponse | Response:
@@ -65,7 +65,7 @@ def entity_page(request: WebRequest) -> ViewResponse | Response:
     about = portrait(stores.quads, entity)
     history = None
     if request.text("history") == "1":
-        history = statement_history(stores.catalog, request.warehouse.ask.versions, entity)
+        history = entity_timeline(stores.catalog, request.warehouse.ask.versions, entity)
     names = {**part_names(stores.quads, shown), **labels(stores.quads, shown)}
     extra: dict[str, object] = {
         "names": names,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
+from quadloom.asking.changes.since import MOST_PAGES
 from quadloom.asking.report.numbers import WarehouseNumbers, numbers_of
 from quadloom.asking.sparql.prefixes import shorten
 from quadloom.asking.things.counts import TypeCount
 from quadloom.stores.protocols.text import Hit
+from quadloom.web.pages.changed import changed_rows, since_of
 from quadloom.web.pages.search import ALL_PAGES_SINCE
 from quadloom.web.pages.things.types import tables_of
 from quadloom.web.server.requests import ViewResponse, WebRequest
@@ -49,7 +51,7 @@ def home(request: WebRequest) -> ViewResponse:
         state=str(report["state"]) if report is not None else "stopped",
         hosts=warehouse.stores.frontier.stats(request.site.clock()).hosts,
         running=report is not None,
-        changed=warehouse.search(since=now - now % 86400.0 - 86400.0, limit=1).total,
+        changed=len(changed_rows(warehouse, since_of(warehouse, "", now), MOST_PAGES)),
         types=types[:_MAX_TYPES],
         recent=one_of_each_site(newest.hits)[:_MAX_RECENT],
         examples=examples([use.short for use in types]),

@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from quadloom.asking.sparql.prefixes import shorten
 from quadloom.asking.things.schema import PAGES, SchemaPicture, schema_of
+from quadloom.model.url import belongs_to
 from quadloom.web.pages.entity import PICTURE_POLICY
 from quadloom.web.pages.things.types import tables_of
 from quadloom.web.server.errors import HttpError
@@ -38,7 +39,7 @@ def _counted(request: WebRequest, site: str) -> SchemaPicture:
     stores = request.warehouse.stores
     if not site:
         return schema_of(stores.quads, stores.catalog.scan(limit=PAGES + 1), tables_of(request).types().things)
-    hosts = [row.host for row in stores.frontier.hosts.rows(limit=_MAX_HOSTS) if site in (row.site, row.host)]
+    hosts = [row.host for row in stores.frontier.hosts.rows(limit=_MAX_HOSTS) if belongs_to(row.host, (site,))]
     if not hosts:
         raise HttpError(404, f"the site {site[:100]} is not known", hint="/sites lists all known hosts")
     each = max(20, PAGES // len(hosts) + 1)

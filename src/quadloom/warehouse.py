@@ -211,6 +211,7 @@ class Warehouse:
         sort: str = "",
         sites: int = 0,
         alone: bool = False,
+        present: bool = False,
         limit: int = 1000,
     ) -> Things:
         """Things of a type and its subtypes as rows: `things("schema:Event", where="location contains Ghent").pandas()`
@@ -218,7 +219,15 @@ class Warehouse:
         from quadloom.asking.things.library import select
 
         return select(
-            self.ask.tables(), type, where=where, columns=columns, sort=sort, sites=sites, alone=alone, limit=limit
+            self.ask.tables(),
+            type,
+            where=where,
+            columns=columns,
+            sort=sort,
+            sites=sites,
+            alone=alone,
+            present=present,
+            limit=limit,
         )
 
     def rank(

@@ -118,6 +118,7 @@ _TABLE = (
     Parameter("order", "ascending or descending", "asc", choices=("asc", "desc")),
     Parameter("sites", "only things that at least as many sites describe", "2", kind="integer"),
     Parameter("alone", "1 = without the things of its subtypes", "1"),
+    Parameter("present", "1 = only things on pages that are still found", "1"),
 )
 
 _PAGES = (

@@ -18,8 +18,7 @@ from quadloom.asking.urls import fingerprint_of
 from quadloom.errors import ArchiveDamaged, NothingFound, StoreError, UsageError
 from quadloom.model.outcome import Outcome, PageRow
 from quadloom.model.url import belongs_to, site_of
-from quadloom.model.wire import decode
-from quadloom.planning.policy.page_row import PageScheduleRow
+from quadloom.planning.policy.page_row import gone_since
 from quadloom.stores.opened import Stores
 
 MOST_PAGES = 1000
@@ -105,14 +104,6 @@ def changed_rows(stores: Stores, since: float, limit: int) -> list[PageRow]:
     rows = {number: row for number, row in known.items() if row.changed_at >= since and not gone_since(row)}
     rows |= {row.fingerprint: row for row in _gone_rows(stores) if gone_since(row) and gone_since(row) >= since}
     return sorted(rows.values(), key=lambda row: -(gone_since(row) or row.changed_at))[:limit]
-
-
-def gone_since(row: PageRow) -> float:
-    """Since when a page that was read is not found; 0 = its last visit found it, or could not tell."""
-    if row.outcome is not Outcome.GONE or not row.changed_at:
-        return 0.0
-    plan = decode(row.schedule, PageScheduleRow).plan if row.schedule else None
-    return (plan.gone_since if plan is not None else 0.0) or row.fetched_at
 
 
 def _read(stores: Stores) -> Iterator[int]:

@@ -57,9 +57,10 @@ def select(
     sort: str = "",
     sites: int = 0,
     alone: bool = False,
+    present: bool = False,
     limit: int = 1000,
 ) -> Things:
-    """`alone`: without the subtypes.
+    """`alone`: without the subtypes. `present`: only things on pages that are still found.
 
     Raises `NothingFound` if no thing has the type, `UsageError` for a condition or a property that is none."""
     conditions = [where] if isinstance(where, str) else where
@@ -71,6 +72,7 @@ def select(
         descending=sort.startswith("-"),
         sites=sites,
         alone=alone,
+        present=present,
     )
     paths = tuple(parse_path(text) for text in named if text.strip())
     request = TableRequest(selection=selection, columns=paths, limit=max(1, limit), facets=False)

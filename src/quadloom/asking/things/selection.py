@@ -65,7 +65,7 @@ class Condition(msgspec.Struct, frozen=True):
 class ThingSelection(msgspec.Struct, frozen=True, kw_only=True):
     """`types`: the spellings of the type and its subtypes in use; empty = both schemes of the type. `alone`: without
     its subtypes. `sort`: a column, or nothing for the store's order. `sites`: only things that at least as many sites
-    describe."""
+    describe. `present`: only things that a page describes which is still found."""
 
     type: str
     types: tuple[str, ...] = ()
@@ -74,6 +74,7 @@ class ThingSelection(msgspec.Struct, frozen=True, kw_only=True):
     sort: PropertyPath = ()
     descending: bool = False
     sites: int = 0
+    present: bool = False
 
     @property
     def paths(self) -> tuple[PropertyPath, ...]:

@@ -16,6 +16,7 @@ from typing import TypeVar
 import msgspec
 import pyoxigraph as ox
 
+from quadloom.asking.entity import gone_pages
 from quadloom.asking.sparql.prefixes import both_schemes, expand, nearest, shorten, type_iris
 from quadloom.asking.things.cells import CellReader, CellValue, ValueCount, fallback_name
 from quadloom.asking.things.counts import TypeCounts, count_types
@@ -57,13 +58,15 @@ T = TypeVar("T")
 
 
 class ThingRow(msgspec.Struct, frozen=True):
-    """`members`: all IRIs that this row describes, its own first."""
+    """`members`: all IRIs that this row describes, its own first. `gone`: since when none of its pages is found any
+    more; 0 = one of them is."""
 
     iri: str
     label: str
     cells: tuple[tuple[CellValue, ...], ...]
     members: tuple[str, ...]
     sources: tuple[str, ...]
+    gone: float = 0.0
 
 
 class TableColumn(msgspec.Struct, frozen=True):
@@ -293,6 +296,8 @@ class ThingTables:
         if any(condition.operator in ("missing", "not") for condition in selection.conditions):
             selected = set(things)
             rows = [row for row in rows if selected.issuperset(merged.members_of(row))]
+        if selection.present and (gone := self._gone()):
+            rows = [row for row in rows if not _pages_of(row, merged) <= gone.keys()]
         if selection.sites < 2:
             return rows
         return [row for row in rows if len(_sites(row, merged)) >= selection.sites]
@@ -303,7 +308,15 @@ class ThingTables:
         cells = tuple(reader.cell(members, path) for path in columns)
         label = next((found for found in (reader.label(member) for member in members) if found), "")
         pages = sorted({page for member in members for page in merged.pages.get(member, ())})
-        return ThingRow(iri, label or fallback_name(iri, pages), cells, members, tuple(pages))
+        gone = self._gone()
+        since = (
+            min((gone[page] for page in pages), default=0.0) if gone and all(page in gone for page in pages) else 0.0
+        )
+        return ThingRow(iri, label or fallback_name(iri, pages), cells, members, tuple(pages), since)
+
+    def _gone(self) -> dict[str, float]:
+        """Pages that are not found any more, whose statements are still here."""
+        return self._cache.get(("gone",), lambda: gone_pages(self._quads))
 
     def _facets(
         self, selection: ThingSelection, profile: TypeProfile, things: list[str], merged: MergedThings
@@ -367,8 +380,12 @@ def _most_common(counts: list[ValueCount]) -> tuple[ValueCount, ...]:
     return tuple(sorted(counts, key=lambda one: (-one.count, one.value))[:_MAX_SUGGESTED])
 
 
+def _pages_of(row: str, merged: MergedThings) -> set[str]:
+    return {page for member in merged.members_of(row) for page in merged.pages.get(member, ())}
+
+
 def _sites(row: str, merged: MergedThings) -> set[str]:
-    return {site_of(host_of(page)) for member in merged.members_of(row) for page in merged.pages.get(member, ())}
+    return {site_of(host_of(page)) for page in _pages_of(row, merged)}
 
 
 def _column(column: PropertyColumn) -> TableColumn:

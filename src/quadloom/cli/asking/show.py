@@ -102,6 +102,8 @@ def _write_entity(s: Session, entity: Entity, parts: Mapping[str, str], limit: i
             lines += 1
     for inverse in entity.inverse[: max(0, limit - lines)]:
         s.write(f"← {shorten(inverse.predicate)}\t{inverse.subject}\t{' '.join(inverse.sources)}")
+    for source in entity.gone:
+        s.say(f"{source}:{_gone_mark(entity, source)}")
     if lines + len(entity.inverse) > limit:
         s.say(f"{lines + len(entity.inverse)} lines; to see more, raise --limit")
 
@@ -149,9 +151,13 @@ def _print_entity(s: Session, entity: Entity, names: Callable[[str], str], limit
     s.table(["property", "value", "sources"], rows[:limit])
     s.write("\nSources")
     for source, number in numbers.items():
-        s.write(f"  [{number}] {source}")
+        s.write(f"  [{number}] {source}{_gone_mark(entity, source)}")
     if len(rows) > limit:
         s.say(f"{len(rows)} lines; to see more, raise --limit")
+
+
+def _gone_mark(entity: Entity, source: str) -> str:
+    return f" not found since {_time(entity.gone[source])}" if source in entity.gone else ""
 
 
 def _values(found: Property, names: Callable[[str], str]) -> dict[str, list[str]]:

@@ -25,6 +25,7 @@ def table(
     sort: str = "",
     sites: int = 0,
     alone: bool = False,
+    present: bool = False,
     limit: int = 100,
     format: Literal["csv", "json", "parquet", "sparql"] | None = None,
 ) -> None:
@@ -47,6 +48,8 @@ def table(
         only things that at least as many sites describe
     alone
         only things of exactly this type, without its subtypes
+    present
+        only things on pages that are still found
     limit
         number of rows
     format
@@ -60,7 +63,9 @@ def table(
         if not type:
             _list_types(s, warehouse)
             return
-        found = warehouse.things(type, where=where, columns=columns, sort=sort, sites=sites, alone=alone, limit=limit)
+        found = warehouse.things(
+            type, where=where, columns=columns, sort=sort, sites=sites, alone=alone, present=present, limit=limit
+        )
     _print(s, found.table, format or ("json" if s.json else ""))
     for hint in found.hints:
         s.say(f"hint: {hint}")
@@ -87,6 +92,8 @@ def _print(s: Session, found: ThingTable, format: str) -> None:
             s.say(f"{len(found.rows):,} of {about}{counted(found.total, 'thing')} of type {found.name}")
             if found.subtypes and not found.alone:
                 s.say(f"with {counted(found.subtypes, 'subtype')}; only {found.name} itself: --alone")
+    if gone := sum(1 for row in found.rows if row.gone):
+        s.say(f"{counted(gone, 'thing')} on pages that are not found any more; without them: --present")
     for left in found.unreadable:
         s.say(f"left out: {counted(left.count, 'thing')} whose {left.label}; to see them: --where '{left.condition}'")
 

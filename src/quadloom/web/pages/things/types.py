@@ -121,6 +121,7 @@ def selection_of(request: WebRequest, type: str) -> ThingSelection:
         descending=request.text("order") == "desc",
         sites=request.number("sites", 0, low=0, high=100),
         alone=request.text("alone") == "1",
+        present=request.text("present") == "1",
     )
 
 
@@ -140,8 +141,7 @@ class TableState:
             found += [("sort", write_path(chosen.sort)), ("order", "desc" if chosen.descending else "asc")]
         if chosen.sites:
             found.append(("sites", str(chosen.sites)))
-        if chosen.alone:
-            found.append(("alone", "1"))
+        found += [(name, "1") for name in ("alone", "present") if getattr(chosen, name)]
         kept = [(name, value) for name, value in found if name not in changes]
         return kept + [(name, value) for name, value in changes.items() if value]
 
@@ -186,6 +186,8 @@ def _groups(state: TableState, table: ThingTable) -> list[ChoiceGroup]:
 
 def _chips(state: TableState) -> list[Choice]:
     chips = [Choice(found.describe(), state.without(found)) for found in state.selection.conditions]
+    if state.selection.present:
+        chips.append(Choice("on pages that are still found", state.link(present="")))
     if state.selection.alone:
         chips.append(Choice(f"only {type_name(state.selection.type)} itself", state.link(alone="")))
     if state.selection.sites:

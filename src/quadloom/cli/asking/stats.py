@@ -123,6 +123,8 @@ def findings(
         s.table(names, [[getattr(defect, name) for name in names] for defect in counted[:limit]])
     if not counted:
         s.say("no findings" + (f" {' '.join(codes)}; to list those in use: `quadloom findings`" if codes else ""))
+    elif codes and (total := sum(defect.findings for defect in counted)) > len(located):
+        s.say(f"{len(located):,} of {total:,} findings; to see more, raise --limit")
     elif not codes:
         s.say("to list the pages: `quadloom findings CODE`; docs/reference/findings.md explains the codes")
     return 1 if fail_found and any(defect.severity != "info" for defect in counted) else 0

@@ -85,7 +85,15 @@ def read_pages(
     name, packing = suffix_of(path)
     if name == "warc":
         return read_warc(path, limits, report)
-    return read_rdf(path, RDF_SUFFIXES[name], packing, default_graph=default_graph, now=now, most=limits.quads_per_page)
+    return read_rdf(
+        path,
+        RDF_SUFFIXES[name],
+        packing,
+        default_graph=default_graph,
+        now=now,
+        most=limits.quads_per_page,
+        report=report,
+    )
 
 
 def suffix_of(path: Path) -> tuple[str, str]:
@@ -197,13 +205,18 @@ def _decoded(reader: SizedReader, coding: str | None, limits: LimitSettings) -> 
 
 
 def read_rdf(
-    path: Path, format: str, packing: str, *, default_graph: str, now: float, most: int = 200_000
+    path: Path, format: str, packing: str, *, default_graph: str, now: float, report: Report, most: int = 200_000
 ) -> Iterator[ImportedPage]:
     """One page per named graph with a web address, in the order of their names. Of a graph with more than `most`
     statements, `most` + 1 are passed on, so that the transformation cuts it and reports that."""
     with tempfile.TemporaryDirectory(prefix="quadloom-import-") as folder:
         rdf_loader.load(Path(folder), path, format, packing, default_graph)
         scratch = ox.Store(folder)
+        if without := sum(1 for _ in scratch.quads_for_pattern(None, None, None, ox.DefaultGraph())):
+            message = (
+                f"{path.name}: {without:,} statements name no graph and were left out; to import them: --graph URL"
+            )
+            report(Finding("import-file", message, "error", "fetch"))
         names = {str(graph)[1:-1] for graph in scratch.named_graphs()}
         # Pages that state nothing (such as images) have a description only.
         names |= {str(q.subject)[1:-1] for q in scratch.quads_for_pattern(None, None, None, ox.NamedNode(PAGES))}

@@ -87,6 +87,9 @@ class Warehouse:
             self.close()
             raise
 
+    def __repr__(self) -> str:
+        return f"<Warehouse {self.path}, {'open for writing' if self._writable else 'for reading'}>"
+
     @classmethod
     def open(
         cls, path: str | Path, *, settings: Settings | None = None, phases: Iterable[PhaseName] = ALL_PHASES

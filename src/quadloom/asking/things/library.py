@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from html import escape
 
 from quadloom.asking.sparql.frames import Cell, FrameMethods, typed
 from quadloom.asking.things.formats import as_csv, cells, headings
 from quadloom.asking.things.paths import parse_path
 from quadloom.asking.things.selection import ThingSelection, parse_condition
 from quadloom.asking.things.table import TableRequest, ThingTable, ThingTables
+
+_MOST_SHOWN = 20  # rows in a notebook
 
 
 class Things(FrameMethods):
@@ -35,6 +38,19 @@ class Things(FrameMethods):
 
     def __len__(self) -> int:
         return len(self.table.rows)
+
+    def __repr__(self) -> str:
+        names = ", ".join(headings(self.table)[1:-1])
+        return f"<Things of type {self.table.name}: {len(self)} of {self.total}; columns {names}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the first rows as a table, everything from pages escaped."""
+        heads = "".join(f"<th>{escape(name)}</th>" for name in headings(self.table)[1:-1])
+        rows = "".join(
+            f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in cells(row)[1:-1])}</tr>"
+            for row in self.table.rows[:_MOST_SHOWN]
+        )
+        return f"<table><caption>{escape(repr(self)[1:-1])}</caption><tr>{heads}</tr>{rows}</table>"
 
     def __iter__(self) -> Iterator[dict[str, str]]:
         names = headings(self.table)

@@ -250,6 +250,11 @@ class ThingTables:
             sparql=as_sparql(selection, columns, profile, self._known),
         )
 
+    def as_sparql(self, selection: ThingSelection, columns: tuple[PropertyPath, ...]) -> str:
+        """A query for these columns of the selected things."""
+        selection = self._of_types(selection)
+        return as_sparql(selection, columns, self.profile(selection.type, selection.types), self._known)
+
     def count(self, selection: ThingSelection) -> int:
         """Rows that a selection has, for the query builder."""
         selection = self._of_types(selection)

@@ -11,8 +11,8 @@ from quadloom.asking.things.cells import ValueCount
 from quadloom.asking.things.counts import TypeCount
 from quadloom.asking.things.paths import parse_path, write_path
 from quadloom.asking.things.selection import OPERATOR_NAMES, ThingSelection
-from quadloom.asking.things.table import TableColumn, TableRequest, ThingTables
-from quadloom.web.pages.things.types import Choice, TableState, selection_of, tables_of
+from quadloom.asking.things.table import TableColumn, TableRequest, ThingTable, ThingTables
+from quadloom.web.pages.things.types import Choice, TableState, pictures_of, selection_of, tables_of
 from quadloom.web.server.requests import ViewResponse, WebRequest
 
 _MAX_VALUES = 30
@@ -40,7 +40,8 @@ def ask_page(request: WebRequest) -> ViewResponse:
         return ViewResponse("ask.html", AskView(), {"types": used.types, "parts": used.parts, "chips": []})
     tables = tables_of(request)
     selection = selection_of(request, tables.resolve(chosen))
-    view = _view(tables, selection, request.text("property").strip())
+    shown = tables.table(TableRequest(selection=selection, facets=False, limit=1))
+    view = _view(tables, selection, shown, request.text("property").strip())
     state = TableState(TableRequest(selection=selection))
     base = [("type", view.type)] + [("where", text) for text in view.conditions]
     sort = _sort_for(view)
@@ -69,12 +70,12 @@ def ask_page(request: WebRequest) -> ViewResponse:
         "kind": next((column.kind for column in view.columns if column.path == view.property), "text"),
         "operators": OPERATOR_NAMES,
         "table": state.link(sort=sort) if sort else state.link(),
+        **pictures_of(tables, selection, shown),
     }
     return ViewResponse("ask.html", view, extra)
 
 
-def _view(tables: ThingTables, selection: ThingSelection, property: str) -> AskView:
-    table = tables.table(TableRequest(selection=selection, facets=False, limit=1))
+def _view(tables: ThingTables, selection: ThingSelection, table: ThingTable, property: str) -> AskView:
     path = parse_path(property) if property else ()
     return AskView(
         type=table.type,

@@ -24,6 +24,8 @@ from quadloom.web.server.errors import HttpError
 from quadloom.web.server.requests import ViewResponse, WebRequest
 
 _MAX_COLUMNS = 12
+_COORDINATES = ("latitude", "longitude")
+_VIEWS = {"map": "Map", "timeline": "Timeline", "bars": "Chart"}
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -64,8 +66,31 @@ def type_page(request: WebRequest) -> ViewResponse:
         "numbers": _numbered(table) if with_sources else {},
         "has_parquet": find_spec("pyarrow") is not None,
         "all_columns": [*table.columns, *table.other_columns],
+        **pictures_of(tables, wanted.selection, table),
     }
     return ViewResponse("type.html", table, extra)
+
+
+def pictures_of(tables: ThingTables, selection: ThingSelection, table: ThingTable) -> dict[str, object]:
+    """Pictures that fit the things, and the query of each: its columns are those that the picture needs."""
+    columns = [*table.columns, *table.other_columns]
+    name = next((one for one in columns if one.kind == "text"), None)
+    ends = {one.path.rpartition(":")[2]: one for one in reversed(columns)}
+    date = next((one for one in columns if one.kind == "date"), None)
+    number = next(
+        (one for one in columns if one.kind == "number" and one.path.rpartition(":")[2] not in _COORDINATES), None
+    )
+    wanted = {
+        "map": (name, *(ends.get(end) for end in _COORDINATES)),
+        "timeline": (name, date),
+        "bars": (name, number),
+    }
+    queries = {
+        view: tables.as_sparql(selection, tuple(parse_path(one.path) for one in chosen if one is not None))
+        for view, chosen in wanted.items()
+        if None not in chosen and table.total
+    }
+    return {"views": [(view, _VIEWS[view]) for view in queries], "pictured": queries}
 
 
 def table_csv(request: WebRequest) -> Response:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import quadloom
+from quadloom.asking.things.table import ThingsCache
 from quadloom.errors import NothingFound, UsageError
 from quadloom.settings import Settings
 from quadloom.stores.statistics import STATISTICS, Statistics
@@ -49,3 +50,22 @@ def test_errors_have_a_cure(warehouse: Warehouse) -> None:
     with pytest.raises(NothingFound) as unknown:
         warehouse.things("schema:Prodct")
     assert "did you mean schema:Product?" in unknown.value.hint
+
+
+def test_what_took_long_is_kept_longer_and_what_did_not_change_longest() -> None:
+    now, made = [0.0], []
+
+    def make() -> int:
+        made.append(now[0])
+        now[0] += 2.0
+        return len(made)
+
+    cache = ThingsCache(lambda: now[0], seconds=15.0)
+    assert cache.get(("types",), make, mark=1) == 1
+    now[0] = 41.0
+    assert cache.get(("types",), make, mark=2) == 1, "two seconds of work are kept for forty"
+    now[0] = 43.0
+    assert cache.get(("types",), make, mark=2) == 2
+    now[0] = 500.0
+    assert cache.get(("types",), make, mark=2) == 2, "nothing it depends on has changed"
+    assert cache.get(("types",), make, mark=3) == 3

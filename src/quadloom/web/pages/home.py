@@ -25,10 +25,12 @@ class ExampleQuery(msgspec.Struct, frozen=True):
 
 
 class HomeView(msgspec.Struct, frozen=True, kw_only=True):
-    """`types`: those that people look for, without parts of other things. `changed`: pages since yesterday.
+    """`types`: those that people look for, without parts of other things. `listed`: pages in the
+    list behind the search box, copies once. `changed`: pages since yesterday.
     `recent`: the newest page of each site."""
 
     name: str
+    listed: int
     numbers: WarehouseNumbers
     hosts: int
     state: str  # of the crawl: running, paused, stopping, or stopped if there is none
@@ -47,6 +49,7 @@ def home(request: WebRequest) -> ViewResponse:
     now, report = request.site.clock(), request.site.crawl.report()
     view = HomeView(
         name=warehouse.path.resolve().name.replace("-", " ").replace("_", " ").capitalize(),
+        listed=warehouse.search(since=ALL_PAGES_SINCE).total,
         numbers=numbers_of(warehouse.stores.catalog, warehouse.stores.text, warehouse.stores.quads, patient=False),
         state=str(report["state"]) if report is not None else "stopped",
         hosts=warehouse.stores.frontier.stats(request.site.clock()).hosts,

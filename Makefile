@@ -51,7 +51,7 @@ test: setup lint
 		echo "alone, because they judge time:"; \
 		$(BIN)/python -m pytest -n 0 -m "timing and not slow" $(TIMING) && exit $$others
 
-test-all: setup lint
+test-all: setup lint native-check
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "(slow or not slow) and not timing" --timeout 1800 && others=0 || others=1; \
 		echo "alone, because they judge time:"; \
 		$(BIN)/python -m pytest -n 0 -m "(slow or not slow) and timing" --timeout 1800 $(TIMING) && exit $$others
@@ -96,7 +96,7 @@ dist: $(TOOLS) browser-parts
 	@$(BIN)/python -m build --outdir dist .
 	@$(MAKE) --silent sbom
 
-# What is in C under GCC's sanitizers. Needs gcc; takes some minutes.
+# What is in C under GCC's sanitizers, leaks included. Needs gcc; takes some minutes.
 native-check: setup
 	@tools/check_native.sh $(BIN)/python
 

@@ -1,1 +1,4 @@
-"""Archives of pages. In: WARC files, and bodies as servers encode them. Out: records and decoded bodies."""
+"""Archives of the web.
+
+In: WARC, ARC and WACZ files, and bodies as servers encode them. Out: pages and decoded bodies.
+"""

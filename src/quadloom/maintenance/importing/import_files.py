@@ -33,7 +33,8 @@ _MOST_FINDINGS = 100  # of one report
 
 class ImportReport(msgspec.Struct, frozen=True):
     """The numbers of pages by outcome. `skipped`: bad records and files; `findings`: up to a hundred of them. `queued`:
-    URLs that the next crawl will visit because of this import."""
+    URLs that the next crawl will visit because of this import. `not_taken`: records of archives that hold no page, by
+    their kind."""
 
     pages: int = 0
     new: int = 0
@@ -43,6 +44,7 @@ class ImportReport(msgspec.Struct, frozen=True):
     skipped: int = 0
     queued: int = 0
     findings: tuple[Finding, ...] = ()
+    not_taken: dict[str, int] = {}
 
     @property
     def is_complete(self) -> bool:
@@ -77,9 +79,10 @@ def import_files(
             findings[-1] = finding  # a report that shows no error must have had none
         notice("finding", f"{finding.severity}: {finding.message}")
 
-    pages = read_files(paths, settings.limits, default_graph=graph, now=unix_time(), report=skip)
+    others: Counter[str] = Counter()
+    pages = read_files(paths, settings.limits, default_graph=graph, now=unix_time(), report=skip, not_taken=others)
     report = import_pages(stores, settings if links else without_links(settings), pages, progress, notice)
-    return msgspec.structs.replace(report, skipped=skipped, findings=tuple(findings))
+    return msgspec.structs.replace(report, skipped=skipped, findings=tuple(findings), not_taken=dict(others))
 
 
 def import_pages(

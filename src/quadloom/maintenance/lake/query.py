@@ -33,13 +33,13 @@ class LakeAnswer(msgspec.Struct, frozen=True):
 
 
 def ask(place: DirectoryLake | BucketLake, sql: str, *, limit: int = 0) -> LakeAnswer:
-    """Answer one SQL question over the tables `quads`, `pages`, `links` and `findings`. `limit`: most rows, 0 = all.
+    """Answer one SQL question over the tables of a lake. `limit`: most rows, 0 = all.
     Raises `QuerySyntaxError` with DuckDB's own words, and `QueryRefused` for what is not a question to these tables."""
     duckdb = _duckdb()
     files = lake_files(place)
     with duckdb.connect() as connection:
-        for table in TABLES:
-            connection.register(table, _table(place, table, files[table]))
+        for table, names in files.items():
+            connection.register(table, _table(place, table, names))
         _lock(connection)
         try:
             question = _question(duckdb, connection, sql)
@@ -53,7 +53,7 @@ def ask(place: DirectoryLake | BucketLake, sql: str, *, limit: int = 0) -> LakeA
             ) from None
         except duckdb.Error as error:
             raise QuerySyntaxError(
-                str(error), line=0, column=0, hint=f"the tables are {', '.join(TABLES)}: docs/howto/lake.md"
+                str(error), line=0, column=0, hint=f"the tables are {', '.join(files)}: docs/howto/lake.md"
             ) from None
         return LakeAnswer(tuple(column[0] for column in found.description or ()), rows)
 
@@ -77,7 +77,7 @@ def _lock(connection: Any) -> None:
 
 
 def lake_files(place: DirectoryLake | BucketLake) -> dict[str, list[str]]:
-    """The files of each table, relative to the lake. Raises `UsageError` if there is no lake."""
+    """The Parquet files of each table, relative to the lake. Raises `UsageError` if there is no lake."""
     layout = read_layout(place)
     if layout is None:
         raise UsageError("there is no lake yet", hint="to write one: `quadloom lake sync`")
@@ -88,7 +88,9 @@ def _listed(place: DirectoryLake | BucketLake, layout: LakeLayout) -> dict[str, 
     files: dict[str, list[str]] = {table: [] for table in TABLES}
     for part in range(layout.parts):
         for table, listed in read_manifest(place, part).files.items():
-            files[table] += [file.name for file in listed]
+            found = [file.name for file in listed if file.name.endswith(".parquet")]
+            if found or table in files:
+                files.setdefault(table, []).extend(found)
     return files
 
 
@@ -105,7 +107,8 @@ def views(place: DirectoryLake | BucketLake) -> str:
 
 
 def _table(place: DirectoryLake | BucketLake, table: str, files: list[str]) -> Any:
-    """The rows of these files. Arrow reads them, so that DuckDB needs no access to any file."""
+    """The rows of these files; the first one says which columns there are. Arrow reads them, so that DuckDB needs no
+    access to any file."""
     arrow()
     from pyarrow import dataset
 
@@ -114,7 +117,8 @@ def _table(place: DirectoryLake | BucketLake, table: str, files: list[str]) -> A
     else:
         root = f"{place.address.bucket}/{place.address.prefix}".rstrip("/")
         paths, system = [f"{root}/{name}" for name in files], _bucket(place)
-    return dataset.dataset(paths, schema=schema(table), format="parquet", filesystem=system)
+    columns = None if paths else schema(table)
+    return dataset.dataset(paths, schema=columns, format="parquet", filesystem=system)
 
 
 def _bucket(place: BucketLake) -> Any:

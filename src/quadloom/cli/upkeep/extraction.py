@@ -1,0 +1,70 @@
+"""`quadloom bulk`: the data of whole archives as tables, without a warehouse."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from quadloom.cli.options import Ray, Resume, Workers
+from quadloom.cli.progress import Progress
+from quadloom.cli.session import session
+from quadloom.cli.upkeep.bulk import parallel_runner
+from quadloom.cli.words import counted
+from quadloom.errors import UsageError
+from quadloom.maintenance.importing.imported_pages import listed
+from quadloom.maintenance.lake.extraction.inputs import sources_of
+from quadloom.maintenance.lake.extraction.messages import Options
+from quadloom.maintenance.lake.extraction.run import extract
+
+
+def bulk(
+    *inputs: str,
+    to: Annotated[str, Parameter(help="folder or s3://bucket/prefix for the tables")],
+    format: Literal["parquet", "nq", "both"] = "parquet",
+    text: Literal["none", "main", "markdown"] = "none",
+    base: str = "",
+    skip_duplicates: bool = False,
+    workers: Workers = 0,
+    ray: Ray = None,
+    resume: Resume = False,
+) -> int:
+    """Write the data of archives as tables: quads, pages, links, findings. No warehouse is needed, no site is visited.
+
+    Each input becomes a part, which one process writes; it appears when it is complete. A page that crashes or hangs
+    its process is left out and is a row of the table failures.
+
+    Parameters
+    ----------
+    inputs
+        WARC, ARC, WACZ or RDF files, or folders with such files and pages; `-` reads a list from standard input
+    format
+        parquet, nq (N-Quads) or both
+    text
+        also write texts: the main text of each page, or its Markdown
+    base
+        URL of the files in a folder [default: the folder's own path], and of RDF statements without a graph
+    skip_duplicates
+        leave out pages whose body was read before in the same input
+    """
+    s = session()
+    names = [line.strip() for name in inputs for line in (sys.stdin if name == "-" else (name,)) if line.strip()]
+    if not names:
+        raise UsageError("no input is given", hint="for example: `quadloom bulk crawl.warc.gz --to tables`")
+    options = Options(format != "nq", format != "parquet", text, skip_duplicates)
+    sources = sources_of(names, base)
+    target = to if "://" in to else str(Path(to).absolute())
+    runner = parallel_runner(s, workers, ray)
+    with Progress(s, "bulk", total=len(sources), unit="parts") as progress:
+        report = extract(sources, target, options, s.settings, runner, resume=resume, progress=progress.show)
+    if s.json:
+        s.emit(report)
+        return 1 if report.failures else 0
+    others = f"; records without a page: {listed(Counter(report.not_taken))}" if report.not_taken else ""
+    failed = f", {counted(report.failures, 'failure')}" if report.failures else ""
+    pages, quads = counted(report.counts.get("pages", 0), "page"), counted(report.counts.get("quads", 0), "quad")
+    s.say(f"{pages}, {quads} in {counted(len(sources), 'part')}{failed}{others}")
+    return 1 if report.failures else 0

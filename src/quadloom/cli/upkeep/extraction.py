@@ -13,6 +13,7 @@ from quadloom.cli.options import Ray, Resume, Workers
 from quadloom.cli.progress import Progress
 from quadloom.cli.session import session
 from quadloom.cli.upkeep.bulk import parallel_runner
+from quadloom.cli.upkeep.lake import write_statistics
 from quadloom.cli.words import counted
 from quadloom.errors import UsageError
 from quadloom.maintenance.importing.imported_pages import listed
@@ -28,6 +29,7 @@ def bulk(
     text: Literal["none", "main", "markdown"] = "none",
     base: str = "",
     skip_duplicates: bool = False,
+    report: Path | None = None,
     workers: Workers = 0,
     ray: Ray = None,
     resume: Resume = False,
@@ -49,9 +51,13 @@ def bulk(
         URL of the files in a folder [default: the folder's own path], and of RDF statements without a graph
     skip_duplicates
         leave out pages whose body was read before in the same input
+    report
+        also count what there is, and write the statistics as a page with charts to this HTML file
     """
     s = session()
     names = [line.strip() for name in inputs for line in (sys.stdin if name == "-" else (name,)) if line.strip()]
+    if report is not None and format == "nq":
+        raise UsageError("statistics are counted from tables", hint="leave out --report, or use --format both")
     if not names:
         raise UsageError("no input is given", hint="for example: `quadloom bulk crawl.warc.gz --to tables`")
     options = Options(format != "nq", format != "parquet", text, skip_duplicates)
@@ -59,12 +65,14 @@ def bulk(
     target = to if "://" in to else str(Path(to).absolute())
     runner = parallel_runner(s, workers, ray)
     with Progress(s, "bulk", total=len(sources), unit="parts") as progress:
-        report = extract(sources, target, options, s.settings, runner, resume=resume, progress=progress.show)
+        done = extract(sources, target, options, s.settings, runner, resume=resume, progress=progress.show)
+    if report is not None:
+        write_statistics(s, target, report)
     if s.json:
-        s.emit(report)
-        return 1 if report.failures else 0
-    others = f"; records without a page: {listed(Counter(report.not_taken))}" if report.not_taken else ""
-    failed = f", {counted(report.failures, 'failure')}" if report.failures else ""
-    pages, quads = counted(report.counts.get("pages", 0), "page"), counted(report.counts.get("quads", 0), "quad")
+        s.emit(done)
+        return 1 if done.failures else 0
+    others = f"; records without a page: {listed(Counter(done.not_taken))}" if done.not_taken else ""
+    failed = f", {counted(done.failures, 'failure')}" if done.failures else ""
+    pages, quads = counted(done.counts.get("pages", 0), "page"), counted(done.counts.get("quads", 0), "quad")
     s.say(f"{pages}, {quads} in {counted(len(sources), 'part')}{failed}{others}")
-    return 1 if report.failures else 0
+    return 1 if done.failures else 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
+from pathlib import Path
 from typing import Literal
 
 from cyclopts import App
@@ -15,7 +16,9 @@ from quadloom.cli.upkeep.bulk import runner_of
 from quadloom.cli.words import counted, size
 from quadloom.maintenance.lake.place import place_of
 from quadloom.maintenance.lake.query import LakeAnswer, ask, views
+from quadloom.maintenance.lake.statistics import LakeStatistics, count
 from quadloom.maintenance.lake.sync import sync as sync_lake
+from quadloom.process.clock import unix_time
 
 lake = App(name="lake")
 _MAX_ROWS = 1000
@@ -78,6 +81,39 @@ def print_views(*, place: str = "") -> None:
     """
     s = session()
     s.write(views(place_of(s.warehouse, s.settings, place)).rstrip())
+
+
+@lake.command
+def statistics(place: str = "", *, report: Path | None = None) -> None:
+    """Count pages, domains and entities by syntax, class and property, in the form of Web Data Commons.
+
+    For a folder that `quadloom bulk` has written. The numbers are also written into it: statistics/*.parquet.
+
+    Parameters
+    ----------
+    place
+        directory or s3://bucket/prefix of the lake [default: stores.lake, or the folder lake in the warehouse]
+    report
+        write a page with tables and charts to this HTML file
+    """
+    s = session()
+    found = write_statistics(s, place, report)
+    if s.json:
+        s.emit(found)
+        return
+    s.table(["number", ""], [(name.replace("_", " "), f"{value:,}") for name, value in found.summary.items()])
+    s.table(["syntax", "pages", "domains"], found.tables["syntaxes"].rows)
+
+
+def write_statistics(s: Session, place: str, report: Path | None) -> LakeStatistics:
+    """Count, and write the report if one is wanted."""
+    found = count(place_of(s.warehouse, s.settings, place))
+    if report is not None:
+        from quadloom.web.lake_report import lake_report_html
+
+        title = place.rstrip("/").rpartition("/")[2] or "Lake"
+        report.write_text(lake_report_html(found, title=title, now=unix_time()), encoding="utf-8")
+    return found
 
 
 def _print(s: Session, answer: LakeAnswer, format: str) -> None:

@@ -7,7 +7,7 @@ all that starts a DuckDB with `views`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -33,17 +33,34 @@ class LakeAnswer(msgspec.Struct, frozen=True):
 
 
 def ask(place: DirectoryLake | BucketLake, sql: str, *, limit: int = 0) -> LakeAnswer:
-    """Answer one SQL question over the tables of a lake. `limit`: most rows, 0 = all.
-    Raises `QuerySyntaxError` with DuckDB's own words, and `QueryRefused` for what is not a question to these tables."""
-    duckdb = _duckdb()
-    files = lake_files(place)
-    with duckdb.connect() as connection:
-        for table, names in files.items():
-            connection.register(table, _table(place, table, names))
-        _lock(connection)
+    """Answer one SQL question over the tables of a lake. `limit`: most rows, 0 = all. Raises as `LakeTables.ask`."""
+    with LakeTables(place) as tables:
+        return tables.ask(sql, limit=limit)
+
+
+class LakeTables:
+    """The tables of a lake as they are now, for several questions. Use as a context manager."""
+
+    def __init__(self, place: DirectoryLake | BucketLake) -> None:
+        self._duckdb = _duckdb()
+        self._files = lake_files(place)
+        self._connection = self._duckdb.connect()
+        for table, names in self._files.items():
+            self._connection.register(table, _table(place, table, names))
+        _lock(self._connection)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def ask(self, sql: str, *, limit: int = 0) -> LakeAnswer:
+        """Raises `QuerySyntaxError` with DuckDB's own words, and `QueryRefused` for what is not a question to these
+        tables."""
+        duckdb = self._duckdb
         try:
-            question = _question(duckdb, connection, sql)
-            found = connection.execute(question)
+            found = self._connection.execute(_question(duckdb, self._connection, sql))
             rows = found.fetchmany(limit) if limit else found.fetchall()
         except duckdb.PermissionException as error:
             raise QueryRefused(f"not allowed: {error}", hint=_ELSEWHERE) from None
@@ -53,7 +70,7 @@ def ask(place: DirectoryLake | BucketLake, sql: str, *, limit: int = 0) -> LakeA
             ) from None
         except duckdb.Error as error:
             raise QuerySyntaxError(
-                str(error), line=0, column=0, hint=f"the tables are {', '.join(files)}: docs/howto/lake.md"
+                str(error), line=0, column=0, hint=f"the tables are {', '.join(self._files)}: docs/howto/lake.md"
             ) from None
         return LakeAnswer(tuple(column[0] for column in found.description or ()), rows)
 

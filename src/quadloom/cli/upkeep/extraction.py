@@ -20,6 +20,7 @@ from quadloom.maintenance.importing.imported_pages import listed
 from quadloom.maintenance.lake.extraction.inputs import sources_of
 from quadloom.maintenance.lake.extraction.messages import Options
 from quadloom.maintenance.lake.extraction.run import extract
+from quadloom.maintenance.lake.extraction.selection import Selection
 
 
 def bulk(
@@ -28,6 +29,11 @@ def bulk(
     format: Literal["parquet", "nq", "both"] = "parquet",
     text: Literal["none", "main", "markdown"] = "none",
     base: str = "",
+    domain: tuple[str, ...] = (),
+    mime: tuple[str, ...] = (),
+    language: tuple[str, ...] = (),
+    status: int = 200,
+    archives: str = "",
     skip_duplicates: bool = False,
     report: Path | None = None,
     workers: Workers = 0,
@@ -42,13 +48,25 @@ def bulk(
     Parameters
     ----------
     inputs
-        WARC, ARC, WACZ or RDF files, or folders with such files and pages; `-` reads a list from standard input
+        WARC, ARC, WACZ or RDF files, folders with such files and pages, https:// and s3:// addresses of archives, an
+        index (CDXJ, or Common Crawl's as Parquet) or warc.paths.gz; `-` reads a list from standard input
     format
         parquet, nq (N-Quads) or both
     text
         also write texts: the main text of each page, or its Markdown
     base
         URL of the files in a folder [default: the folder's own path], and of RDF statements without a graph
+    domain
+        of an index, only records of this domain and the hosts below it; may be repeated
+    mime
+        of an index, only records of this media type, such as text/html; may be repeated
+    language
+        of an index, only records in this language, as the index writes it, such as eng; may be repeated
+    status
+        of an index, only records with this HTTP status
+    archives
+        folder or address before the names of archives in an index or warc.paths.gz [default: the folder of the
+        index if they are there, else https://data.commoncrawl.org/]
     skip_duplicates
         leave out pages whose body was read before in the same input
     report
@@ -61,7 +79,7 @@ def bulk(
     if not names:
         raise UsageError("no input is given", hint="for example: `quadloom bulk crawl.warc.gz --to tables`")
     options = Options(format != "nq", format != "parquet", text, skip_duplicates)
-    sources = sources_of(names, base)
+    sources = sources_of(names, base, Selection(domain, mime, language, status), archives)
     target = to if "://" in to else str(Path(to).absolute())
     runner = parallel_runner(s, workers, ray)
     with Progress(s, "bulk", total=len(sources), unit="parts") as progress:
@@ -70,9 +88,11 @@ def bulk(
         write_statistics(s, target, report)
     if s.json:
         s.emit(done)
-        return 1 if done.failures else 0
+        return 1 if done.failures or done.not_fetched else 0
+    for error in done.not_fetched:
+        s.say(f"{error}; to try again: --resume")
     others = f"; records without a page: {listed(Counter(done.not_taken))}" if done.not_taken else ""
     failed = f", {counted(done.failures, 'failure')}" if done.failures else ""
     pages, quads = counted(done.counts.get("pages", 0), "page"), counted(done.counts.get("quads", 0), "quad")
     s.say(f"{pages}, {quads} in {counted(len(sources), 'part')}{failed}{others}")
-    return 1 if done.failures else 0
+    return 1 if done.failures or done.not_fetched else 0

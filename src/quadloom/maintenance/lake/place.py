@@ -44,14 +44,15 @@ class LakeFile(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PartManifest(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The files of one part, by table. Of an extraction also: the source, what was counted in it, and its records
-    without a page."""
+    """The files of one part, by table. Of an extraction also: the source, what was counted in it, its records
+    without a page, and why it could not be fetched: such a part has no files, and no manifest in the lake."""
 
     generation: int = 0
     files: dict[str, tuple[LakeFile, ...]] = {}
     source: str = ""
     counts: dict[str, int] = {}
     not_taken: dict[str, int] = {}
+    error: str = ""
 
 
 class LakeLayout(msgspec.Struct, frozen=True):

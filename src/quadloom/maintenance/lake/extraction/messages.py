@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -12,14 +12,25 @@ from quadloom.settings import Settings
 TextKind = Literal["none", "main", "markdown"]
 
 
+class ByteRange(NamedTuple):
+    """A record in a file."""
+
+    offset: int
+    length: int
+
+    @property
+    def end(self) -> int:
+        return self.offset + self.length
+
+
 class Source(msgspec.Struct, frozen=True):
-    """An input that becomes one part. `name`: as it was given. `ranges`: of an archive, only the records at these
-    offsets, with their lengths; () = all. `base`: URL of a folder's files."""
+    """An input that becomes one part. `name`: as it was given. `ranges`: of an archive, only these records, in the
+    order of the file; () = all. `base`: URL of a folder's files."""
 
     name: str
     kind: Literal["archive", "folder", "rdf"]
     base: str = ""
-    ranges: tuple[tuple[int, int], ...] = ()
+    ranges: tuple[ByteRange, ...] = ()
 
 
 class Options(msgspec.Struct, frozen=True):

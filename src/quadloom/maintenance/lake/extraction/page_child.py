@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,6 +49,7 @@ class PageReader:
         self._new: set[int] = set()
         self._not_taken: Counter[str] = Counter()
         self._bad: list[Row] = []
+        self._begins = [0, *accumulate(one.length for one in setup.source.ranges)]
         self._closing = ExitStack()
         self._last = -1
         self._pages = self._open(-1)
@@ -68,7 +71,8 @@ class PageReader:
             last = position
             size += len(page.body)
             if skip:
-                self._add("failures", [(self._setup.source.name, position, page.url, "quarantined", skip)])
+                row = (self._setup.source.name, self._recorded_at(position), page.url, "quarantined", skip)
+                self._add("failures", [row])
                 skip = ""
             elif self._is_wanted(page, counts):
                 nquads.append(self._transform(position, page, counts))
@@ -117,20 +121,28 @@ class PageReader:
             text = said.markdown if options.text == "markdown" else said.main_text if options.text == "main" else ""
         except Exception as error:  # noqa: BLE001  the error boundary: a page costs itself
             message = f"{type(error).__name__}: {error}"[:500]
-            self._add("failures", [(name, position, page.url, "internal-error", message)])
+            self._add("failures", [(name, self._recorded_at(position), page.url, "internal-error", message)])
             return b""
         key = fingerprint(canonical(page.url))
         counts["pages"] += 1
         counts["bytes"] += len(page.body)
         counts["quads"] += (quads := nquads.count(b"\n"))
         if options.parquet:
-            self._add("pages", [page_of(page, said, quads, name, position)])
+            self._add("pages", [page_of(page, said, quads, name, self._recorded_at(position))])
             self._add("quads", quad_rows(key, page.final_url, nquads))
             self._add("links", links_of(key, said))
             self._add("findings", findings_of(key, (*page.findings, *said.findings)))
             if text:
                 self._add("texts", [(key, text)])
         return nquads if options.nquads else b""
+
+    def _recorded_at(self, position: int) -> int:
+        """The position in the source, of which perhaps only some ranges were copied."""
+        ranges = self._setup.source.ranges
+        if not ranges:
+            return position
+        number = bisect_right(self._begins, position) - 1
+        return ranges[number].offset + position - self._begins[number]
 
     def _add(self, table: str, rows: Iterator[Row] | list[Row]) -> None:
         self._rows.setdefault(table, []).extend(rows)

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 from isal import igzip
 from msgspec.structs import replace
 
+from quadloom.errors import StoreError
 from quadloom.maintenance.importing import rdf_loader
 from quadloom.maintenance.lake.extraction.inputs import local_copy
 from quadloom.maintenance.lake.extraction.messages import BatchAnswer, BatchRequest, ChildSetup, PartSetup
@@ -42,12 +43,15 @@ def worker(setup: bytes) -> Iterator[TaskFunction]:
 
 
 def extract_part(setup: PartSetup, number: int) -> PartManifest:
-    """Write the part of one source into the lake."""
+    """Write the part of one source into the lake. Nothing is written of a source that cannot be fetched."""
     source = setup.sources[number]
     place = place_of(Path(setup.path), setup.settings, setup.target)
     with tempfile.TemporaryDirectory(prefix="quadloom-bulk-") as temporary, ExitStack() as closing:
         folder = Path(temporary)
-        path = closing.enter_context(local_copy(source, setup.settings, folder))
+        try:
+            path = closing.enter_context(local_copy(source, setup.settings, folder))
+        except StoreError as error:
+            return PartManifest(source=source.name, error=error.message)
         tables = {
             name: _TableFile(folder / name, name) for name in TABLES if setup.options.parquet or name == "failures"
         }

@@ -52,6 +52,11 @@ class ExtractionReport(msgspec.Struct, frozen=True):
     def failures(self) -> int:
         return self.counts.get("rows of failures", 0)
 
+    @property
+    def not_fetched(self) -> list[str]:
+        """Why sources could not be fetched; a resumed run tries them again."""
+        return [part.error for part in self.parts if part.error]
+
 
 def extract(
     sources: Sequence[Source],

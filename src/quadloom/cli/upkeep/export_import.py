@@ -20,6 +20,7 @@ from quadloom.cli.upkeep.bulk import runner_if_asked
 from quadloom.cli.words import counted
 from quadloom.errors import NothingFound, UsageError
 from quadloom.maintenance.importing.imported_pages import listed
+from quadloom.maintenance.importing.lake_pages import is_lake
 
 
 def export(
@@ -91,7 +92,8 @@ def import_(*paths: Path, graph: str = "", links: Annotated[bool, Parameter(nega
     Parameters
     ----------
     paths
-        files: .warc.gz, .arc.gz, .wacz, .nq, .trig, .ttl, .nt, .jsonld, .rdf, packed or not
+        files: .warc.gz, .arc.gz, .wacz, .nq, .trig, .ttl, .nt, .jsonld, .rdf, packed or not; or folders that
+        `quadloom bulk` has written, which have no words to search for
     graph
         graph (URL) for statements that name none
     links
@@ -101,7 +103,7 @@ def import_(*paths: Path, graph: str = "", links: Annotated[bool, Parameter(nega
     if not paths:
         raise UsageError("no file is given", hint="for example: `quadloom import crawl.warc.gz dump.nq.gz`")
     for path in paths:
-        if not path.is_file():
+        if not path.is_file() and not is_lake(path):
             raise UsageError(
                 f"there is no file {path}", hint="give .warc.gz, .wacz, .nq, .trig, .ttl, .nt, .jsonld or .rdf files"
             )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -16,6 +17,7 @@ import msgspec
 from quadloom.crawling.ingest.intake import Ingest
 from quadloom.crawling.ingest.link_queries import without_links
 from quadloom.maintenance.importing.imported_pages import ImportedPage, read_files, suffix_of
+from quadloom.maintenance.importing.lake_pages import is_lake, read_lake
 from quadloom.maintenance.links import LinkRecorder
 from quadloom.model.event import EventKind
 from quadloom.model.finding import Finding
@@ -66,7 +68,8 @@ def import_files(
     queue those that the strategies choose and the scope allows. Raises `UsageError` for a suffix that is not known,
     before anything is read."""
     for path in paths:
-        suffix_of(path)
+        if not is_lake(path):
+            suffix_of(path)
     skipped = 0
     findings: list[Finding] = []
 
@@ -80,8 +83,11 @@ def import_files(
         notice("finding", f"{finding.severity}: {finding.message}")
 
     others: Counter[str] = Counter()
-    pages = read_files(paths, settings.limits, default_graph=graph, now=unix_time(), report=skip, not_taken=others)
-    report = import_pages(stores, settings if links else without_links(settings), pages, progress, notice)
+    lakes = [path for path in paths if is_lake(path)]
+    files = [path for path in paths if path not in lakes]
+    pages = read_files(files, settings.limits, default_graph=graph, now=unix_time(), report=skip, not_taken=others)
+    every = chain(pages, *map(read_lake, lakes))
+    report = import_pages(stores, settings if links else without_links(settings), every, progress, notice)
     return msgspec.structs.replace(report, skipped=skipped, findings=tuple(findings), not_taken=dict(others))
 
 

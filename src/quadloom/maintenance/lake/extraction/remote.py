@@ -23,6 +23,11 @@ _WEB = pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS
 _REFUSED = -1  # CURL_SOCKET_BAD
 _PAUSE = 1.0  # seconds before the second try, then twice as long each time
 _SLOW_BYTES, _SLOW_SECONDS = 1000, 60  # a server that sends less for so long is given up
+_OPTIONS = {
+    pycurl.FOLLOWLOCATION: 1, pycurl.MAXREDIRS: 5, pycurl.PROTOCOLS: _WEB, pycurl.REDIR_PROTOCOLS: _WEB,
+    pycurl.CONNECTTIMEOUT: 30, pycurl.LOW_SPEED_LIMIT: _SLOW_BYTES, pycurl.LOW_SPEED_TIME: _SLOW_SECONDS,
+    pycurl.NOSIGNAL: 1, pycurl.FAILONERROR: 1, pycurl.NOPROXY: "*", pycurl.USERAGENT: "quadloom",
+}  # fmt: skip
 _GAP = 256 << 10  # bytes between two ranges that are read rather than asked for separately
 _MOST = 64 << 20  # bytes of one request for ranges
 
@@ -95,14 +100,9 @@ class _Client:
         self._curl = pycurl.Curl()
         self._guard = Guard(settings.guard)
         self._refused = ""
-        options = {
-            pycurl.FOLLOWLOCATION: 1, pycurl.MAXREDIRS: 5, pycurl.PROTOCOLS: _WEB,
-            pycurl.REDIR_PROTOCOLS: _WEB, pycurl.CONNECTTIMEOUT: 30, pycurl.LOW_SPEED_LIMIT: _SLOW_BYTES,
-            pycurl.LOW_SPEED_TIME: _SLOW_SECONDS, pycurl.NOSIGNAL: 1, pycurl.FAILONERROR: 1, pycurl.NOPROXY: "*",
-            pycurl.OPENSOCKETFUNCTION: self._open, pycurl.USERAGENT: "quadloom",
-        }  # fmt: skip
-        for option, value in options.items():
+        for option, value in _OPTIONS.items():
             self._curl.setopt(option, value)
+        self._curl.setopt(pycurl.OPENSOCKETFUNCTION, self._open)
 
     def get(self, url: str, bytes_wanted: str, file: BinaryIO) -> None:
         self._curl.setopt(pycurl.URL, url)

@@ -24,7 +24,8 @@ from quadloom.model.finding import Finding
 _HEADERS = 64 * 1024
 _PIECE = 1 << 20
 _FIRST_PIECE = 4096  # of a member: what was read beyond its end is read again
-_MOST_PROBLEMS = 100  # of one file; each may cost a pass over the rest of it
+_FREE_PROBLEMS = 100  # bad records of one file; each may cost a pass over the rest of it
+_MOST_PASSES, _FREE_BYTES = 4, 256 << 20  # over the file, for more of them
 _DEFLATE_RATIO = 1100  # no gzip member unpacks to more than 1032 times its size
 _GZIP, _ZSTD, _LZ4 = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18"
 _HEADER = rb"WARC/1\.[0-9]\r?\n[A-Za-z-]{1,40}:"
@@ -68,6 +69,7 @@ class _BadRecord(Exception):
         self.position = position
         self.is_exact = is_exact
         self.is_cut = is_cut
+        self.bytes_read = 0  # in vain
 
 
 class _EmptyMember(Exception):
@@ -93,8 +95,9 @@ def warc_blocks(
     of each. `not_taken` counts the others by their kind."""
     start: int | None = first
     vague: Finding | None = None  # reported if the next record can be read; else that record is the bad one
-    problems = 0
-    while start is not None and problems < _MOST_PROBLEMS:
+    problems = wasted = 0
+    most_wasted = _MOST_PASSES * path.stat().st_size + _FREE_BYTES
+    while start is not None and (problems < _FREE_PROBLEMS or wasted < most_wasted):
         try:
             for block in _until_bad(path, start, most, not_taken):
                 if vague is not None:
@@ -108,6 +111,7 @@ def warc_blocks(
         except _BadRecord as bad:
             problems += 1
             start = next_record(path, bad.position)
+            wasted += bad.bytes_read + (start or most_wasted) - bad.position
             finding = _finding(path, bad, is_last=start is None)
             vague = None if bad.is_exact else finding
             if bad.is_exact:
@@ -115,7 +119,7 @@ def warc_blocks(
     if vague is not None:
         report(vague)
     if start is not None:
-        message = f"{path.name}: more than {_MOST_PROBLEMS} bad records; nothing from offset {start} on was read"
+        message = f"{path.name}: {problems} bad records, too many; nothing from offset {start} on was read"
         report(Finding("warc-record", message, "error", "fetch", advice=_ADVICE))
 
 
@@ -175,7 +179,12 @@ def _until_bad(path: Path, start: int, most: int, not_taken: Counter[str]) -> It
         except OSError as error:
             is_first = position == start
             message = f"cannot be read: {error}"
-            raise _BadRecord(message, position, position + is_first, is_exact=is_first) from None
+            bad = _BadRecord(message, position, position + is_first, is_exact=is_first)
+            bad.bytes_read = stream.tell() - position
+            raise bad from None
+        except _BadRecord as bad:
+            bad.bytes_read = stream.tell() - bad.offset
+            raise
         if packing == "gzip":
             _check_end(stream, start, last, size)
 

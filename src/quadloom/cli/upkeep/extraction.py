@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from pathlib import Path
@@ -13,7 +14,7 @@ from quadloom.cli.options import Ray, Resume, Workers
 from quadloom.cli.progress import Progress
 from quadloom.cli.session import session
 from quadloom.cli.upkeep.bulk import parallel_runner
-from quadloom.cli.upkeep.lake import write_statistics
+from quadloom.cli.upkeep.lake import write_statistics, write_things
 from quadloom.cli.words import counted
 from quadloom.errors import UsageError
 from quadloom.maintenance.importing.imported_pages import listed
@@ -35,6 +36,7 @@ def bulk(
     status: int = 200,
     archives: str = "",
     skip_duplicates: bool = False,
+    things: tuple[str, ...] = (),
     report: Path | None = None,
     workers: Workers = 0,
     ray: Ray = None,
@@ -69,13 +71,17 @@ def bulk(
         index if they are there, else https://data.commoncrawl.org/]
     skip_duplicates
         leave out pages whose body was read before in the same input
+    things
+        also write the things of this type as a table, things-Event.parquet; may be repeated
     report
         also count what there is, and write the statistics as a page with charts to this HTML file
     """
     s = session()
     names = [line.strip() for name in inputs for line in (sys.stdin if name == "-" else (name,)) if line.strip()]
-    if report is not None and format == "nq":
-        raise UsageError("statistics are counted from tables", hint="leave out --report, or use --format both")
+    if (report is not None or things) and format == "nq":
+        raise UsageError("--report and --things need the tables", hint="leave them out, or use --format both")
+    if things and "://" in to:
+        raise UsageError("--things writes into a folder", hint="afterwards: `quadloom lake things TYPE FILE --place`")
     if not names:
         raise UsageError("no input is given", hint="for example: `quadloom bulk crawl.warc.gz --to tables`")
     options = Options(format != "nq", format != "parquet", text, skip_duplicates)
@@ -84,6 +90,8 @@ def bulk(
     runner = parallel_runner(s, workers, ray)
     with Progress(s, "bulk", total=len(sources), unit="parts") as progress:
         done = extract(sources, target, options, s.settings, runner, resume=resume, progress=progress.show)
+    for name in things:
+        write_things(s, target, name, Path(target) / f"things-{re.split('[/#:]', name)[-1]}.parquet")
     if report is not None:
         write_statistics(s, target, report)
     if s.json:

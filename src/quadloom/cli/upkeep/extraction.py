@@ -14,7 +14,6 @@ from quadloom.cli.options import Ray, Resume, Workers
 from quadloom.cli.progress import Progress
 from quadloom.cli.session import session
 from quadloom.cli.upkeep.bulk import parallel_runner
-from quadloom.cli.upkeep.lake import write_statistics, write_things
 from quadloom.cli.words import counted
 from quadloom.errors import UsageError
 from quadloom.maintenance.importing.imported_pages import listed
@@ -90,6 +89,8 @@ def bulk(
     runner = parallel_runner(s, workers, ray)
     with Progress(s, "bulk", total=len(sources), unit="parts") as progress:
         done = extract(sources, target, options, s.settings, runner, resume=resume, progress=progress.show)
+    if things or report is not None:
+        from quadloom.cli.upkeep.lake import write_statistics, write_things  # DuckDB and more: .1 s
     for name in things:
         write_things(s, target, name, Path(target) / f"things-{re.split('[/#:]', name)[-1]}.parquet")
     if report is not None:

@@ -6,6 +6,7 @@ The same source gives the same bytes, whatever ended meanwhile: row groups end a
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import tempfile
 from collections import Counter
@@ -32,6 +33,7 @@ from quadloom.process.request_child import ChildEnded, RequestChild
 _BATCH = 64  # pages that a process transforms before it hands them over
 _BATCH_SECONDS = 30.0  # that a batch may take beyond the limit of one page
 _CHILD = "quadloom.maintenance.lake.extraction.page_child"
+_YOUNG = 500_000
 _MEMBER = 1 << 20  # bytes of a gzip member
 
 
@@ -39,6 +41,8 @@ _MEMBER = 1 << 20  # bytes of a gzip member
 def worker(setup: bytes) -> Iterator[TaskFunction]:
     """A bulk worker (`quadloom.process.bulk_tasks`): a task is the number of a source."""
     given = decode(setup, PartSetup)
+    gc.freeze()
+    gc.set_threshold(_YOUNG, 10, 10)  # rows are many objects, and none is in a cycle
     yield lambda task, _argument: encode(extract_part(given, int(task)))
 
 

@@ -60,6 +60,7 @@ class LakeLayout(msgspec.Struct, frozen=True):
 
     parts: int
     format: int = _FORMAT
+    tables: tuple[str, ...] = TABLES
 
 
 class LakePlace(Protocol):

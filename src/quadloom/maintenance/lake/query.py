@@ -13,7 +13,6 @@ import msgspec
 
 from quadloom.errors import QueryRefused, QuerySyntaxError, StoreError, UsageError
 from quadloom.maintenance.lake.place import (
-    TABLES,
     BucketLake,
     DirectoryLake,
     LakeLayout,
@@ -102,12 +101,11 @@ def lake_files(place: DirectoryLake | BucketLake) -> dict[str, list[str]]:
 
 
 def _listed(place: DirectoryLake | BucketLake, layout: LakeLayout) -> dict[str, list[str]]:
-    files: dict[str, list[str]] = {table: [] for table in TABLES}
+    files: dict[str, list[str]] = {table: [] for table in layout.tables}
     for part in range(layout.parts):
         for table, listed in read_manifest(place, part).files.items():
-            found = [file.name for file in listed if file.name.endswith(".parquet")]
-            if found or table in files:
-                files.setdefault(table, []).extend(found)
+            if table in files:
+                files[table] += [file.name for file in listed]
     return files
 
 

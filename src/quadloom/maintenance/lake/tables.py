@@ -37,6 +37,14 @@ COLUMNS: dict[str, dict[str, str]] = {
         "line": _I, "since": _T,
     },
 }  # fmt: skip
+EXTRACTED: dict[str, dict[str, str]] = {
+    **COLUMNS,
+    "pages": {**COLUMNS["pages"], "syntaxes": "strings"},
+    "links": {**COLUMNS["links"], "url": _S, "kind": _S, "rel": _S, "anchor": _S},
+    "texts": {"page": _I, "text": _S},
+    "failures": {"source": _S, "position": _I, "url": _S, "code": _S, "message": _S},
+}
+"""The tables of archives (`quadloom.maintenance.lake.extraction`): what a link says, texts, what could not be read."""
 SORTED_BY = {"quads": ("predicate", "subject"), "pages": ("host", "url"), "links": ("page",), "findings": ("code",)}
 """The order of rows within a row group: equal values side by side pack well, and readers skip groups by them."""
 
@@ -57,7 +65,7 @@ def arrow() -> Any:
 
 
 def schema(table: str) -> Any:
-    return schema_of(COLUMNS[table])
+    return schema_of(COLUMNS.get(table) or EXTRACTED[table])
 
 
 def schema_of(columns: Mapping[str, str]) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -22,14 +23,22 @@ from quadloom.errors import StoreError
 from quadloom.maintenance.importing import rdf_loader
 from quadloom.maintenance.lake.extraction.inputs import local_copy
 from quadloom.maintenance.lake.extraction.messages import BatchAnswer, BatchRequest, ChildSetup, PartSetup
-from quadloom.maintenance.lake.extraction.tables import GROUPS, TABLES
-from quadloom.maintenance.lake.place import LakeFile, PartManifest, place_of, write_manifest
-from quadloom.maintenance.lake.tables import SORTED_BY, Row, arrow, schema_of
+from quadloom.maintenance.lake.extraction.tables import GROUPS
+from quadloom.maintenance.lake.place import (
+    BucketLake,
+    DirectoryLake,
+    LakeFile,
+    PartManifest,
+    place_of,
+    write_manifest,
+)
+from quadloom.maintenance.lake.tables import EXTRACTED, SORTED_BY, Row, arrow, schema_of
 from quadloom.model.wire import decode, encode
 from quadloom.process.bulk_tasks import TaskFunction
 from quadloom.process.channel import ChildProcess, start
 from quadloom.process.request_child import ChildEnded, RequestChild
 
+UNFINISHED = ".unfinished"  # a folder of the lake: what is written now
 _BATCH = 64  # pages that a process transforms before it hands them over
 _BATCH_SECONDS = 30.0  # that a batch may take beyond the limit of one page
 _CHILD = "quadloom.maintenance.lake.extraction.page_child"
@@ -50,14 +59,13 @@ def extract_part(setup: PartSetup, number: int) -> PartManifest:
     """Write the part of one source into the lake. Nothing is written of a source that cannot be fetched."""
     source = setup.sources[number]
     place = place_of(Path(setup.path), setup.settings, setup.target)
-    with tempfile.TemporaryDirectory(prefix="quadloom-bulk-") as temporary, ExitStack() as closing:
-        folder = Path(temporary)
+    with _working_folder(place, number) as folder, ExitStack() as closing:
         try:
             path = closing.enter_context(local_copy(source, setup.settings, folder))
         except StoreError as error:
             return PartManifest(source=source.name, error=error.message)
         tables = {
-            name: _TableFile(folder / name, name) for name in TABLES if setup.options.parquet or name == "failures"
+            name: _TableFile(folder / name, name) for name in EXTRACTED if setup.options.parquet or name == "failures"
         }
         lines = _NQuadsFile(folder / "nquads")
         counts: Counter[str] = Counter()
@@ -84,6 +92,22 @@ def extract_part(setup: PartSetup, number: int) -> PartManifest:
         manifest = PartManifest(1, files, source.name, dict(sorted(counts.items())), dict(sorted(others.items())))
         write_manifest(place, number, manifest)
         return manifest
+
+
+@contextmanager
+def _working_folder(place: DirectoryLake | BucketLake, number: int) -> Iterator[Path]:
+    """On the disk of the lake: files are moved and not copied, and the next try removes what a killed one left."""
+    if isinstance(place, BucketLake):
+        with tempfile.TemporaryDirectory(prefix="quadloom-bulk-") as folder:
+            yield Path(folder)
+        return
+    path = place.folder / UNFINISHED / f"{number:05d}"
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(parents=True)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _batches(setup: ChildSetup) -> Iterator[BatchAnswer]:
@@ -134,7 +158,7 @@ class _TableFile:
     def __init__(self, path: Path, table: str) -> None:
         self.path = path
         self._table = table
-        self._schema = schema_of(TABLES[table])
+        self._schema = schema_of(EXTRACTED[table])
         self._waiting: list[Any] = []
         self._count = self._rows = 0
         self._writer: Any = None

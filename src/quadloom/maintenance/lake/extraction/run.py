@@ -8,6 +8,7 @@ What is in the folder afterwards is a lake with a part for each source (`quadloo
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ import msgspec
 
 from quadloom.errors import UsageError
 from quadloom.maintenance.lake.extraction.messages import Options, PartSetup, Source
+from quadloom.maintenance.lake.extraction.part import UNFINISHED
 from quadloom.maintenance.lake.place import (
     DirectoryLake,
     LakeLayout,
@@ -26,7 +28,7 @@ from quadloom.maintenance.lake.place import (
     read_manifest,
     write_layout,
 )
-from quadloom.maintenance.lake.tables import arrow
+from quadloom.maintenance.lake.tables import EXTRACTED, arrow
 from quadloom.model.wire import decode, encode
 from quadloom.process.bulk_tasks import BulkJob, Runner
 from quadloom.settings import Settings
@@ -92,6 +94,8 @@ def extract(
         counts.update(part.counts)
         others.update(part.not_taken)
     report = ExtractionReport(dict(sorted(counts.items())), dict(sorted(others.items())), parts)
+    if isinstance(place, DirectoryLake):
+        shutil.rmtree(place.folder / UNFINISHED, ignore_errors=True)
     place.write(MANIFEST, msgspec.json.format(msgspec.json.encode(report)))
     return report
 
@@ -102,7 +106,7 @@ def _begin(place: LakePlace, begun: _Begun, *, resume: bool) -> None:
         if read_layout(place) is not None or (isinstance(place, DirectoryLake) and _has_files(place.folder)):
             raise UsageError("there is something else in that folder", hint="give a new or empty folder: --to DIR")
         place.write(_JOB, msgspec.json.format(msgspec.json.encode(begun)))
-        write_layout(place, LakeLayout(len(begun.sources)))
+        write_layout(place, LakeLayout(len(begun.sources), tables=tuple(EXTRACTED)))
     elif not resume:
         raise UsageError(
             "that folder has the tables of an earlier run", hint="to continue it: --resume; else give another folder"
@@ -112,7 +116,7 @@ def _begin(place: LakePlace, begun: _Begun, *, resume: bool) -> None:
             "the interrupted run had other inputs or options", hint="give the same ones, or another folder"
         )
     elif read_layout(place) is None:
-        write_layout(place, LakeLayout(len(begun.sources)))
+        write_layout(place, LakeLayout(len(begun.sources), tables=tuple(EXTRACTED)))
 
 
 def _has_files(folder: Path) -> bool:

@@ -5,22 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from quadloom.documents.extract import targets
-from quadloom.maintenance.lake.tables import COLUMNS, Row, signed_hash
+from quadloom.maintenance.lake.tables import Row, signed_hash
 from quadloom.model.document import Transformed
 from quadloom.model.finding import Finding
 from quadloom.model.page import Page
 from quadloom.model.url import canonical, fingerprint, host_of, site_of
 from quadloom.stores.shards import shard_of
 
-_S, _I = "string", "int64"
-TABLES: dict[str, dict[str, str]] = {
-    "quads": COLUMNS["quads"],
-    "pages": {**COLUMNS["pages"], "syntaxes": "strings"},
-    "links": {**COLUMNS["links"], "url": _S, "kind": _S, "rel": _S, "anchor": _S},
-    "findings": COLUMNS["findings"],
-    "texts": {"page": _I, "text": _S},
-    "failures": {"source": _S, "position": _I, "url": _S, "code": _S, "message": _S},
-}
 GROUPS = {"quads": 200_000, "pages": 50_000, "links": 200_000, "findings": 200_000, "texts": 4_000, "failures": 50_000}
 """Rows of a row group, and about as many are in memory."""
 

@@ -81,6 +81,10 @@ def rows(folder: Path, sql: str) -> list[tuple[object, ...]]:
     return ask(DirectoryLake(folder), sql).rows
 
 
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+
+
 def digests(report: ExtractionReport) -> list[tuple[str, str]]:
     return [(file.name, file.sha256) for part in report.parts for table in part.files.values() for file in table]
 
@@ -101,6 +105,7 @@ def test_quads_are_those_of_an_import(tmp_path: Path) -> None:
 
 def test_tables_are_joined_by_page(tmp_path: Path) -> None:
     run(tmp_path / "tables", archive(tmp_path / "a.warc.gz", [html(number) for number in range(3)]))
+    assert rows(tmp_path / "tables", "SELECT count(*) FROM failures") == [(0,)]
     sql = """SELECT p.url, q.object, l.url, l.anchor, t.text, p.syntaxes FROM pages p JOIN quads q USING (page)
              JOIN links l USING (page) JOIN texts t USING (page)
              WHERE q.predicate = 'http://schema.org/name' AND q.object LIKE 'Event%' ORDER BY 1 LIMIT 1"""
@@ -185,7 +190,7 @@ def test_folders_and_dumps(tmp_path: Path) -> None:
     (folder / "below/data.ttl").write_text("<#a> <http://a.example/p> 'x' .", encoding="utf-8")
     archive(folder / "old.warc.gz", [html(2)])
     dump = tmp_path / "dump.nq"
-    dump.write_text("<http://c.example/s> <http://c.example/p> 'o' <http://c.example/g> .\n", encoding="utf-8")
+    dump.write_text('<http://c.example/s> <http://c.example/p> "o" <http://c.example/g> .\n', encoding="utf-8")
     report = run(tmp_path / "tables", str(folder), str(dump))
     assert [Path(part.source).name for part in report.parts] == ["old.warc.gz", "site", "dump.nq"]
     urls = [str(url) for (url,) in rows(tmp_path / "tables", "SELECT url FROM pages ORDER BY url")]
@@ -222,3 +227,4 @@ def test_the_command_is_killed_and_continued(tmp_path: Path) -> None:
             except subprocess.TimeoutExpired:
                 os.kill(started.pid, 9)
         assert finish(f"t{place}", "--resume") == whole
+        assert names_in(tmp_path / f"t{place}") == names_in(tmp_path / "whole"), "nothing is left behind"

@@ -8,7 +8,8 @@ from xml.sax.saxutils import escape, quoteattr
 import msgspec
 from xxhash import xxh3_64_hexdigest
 
-from quadloom.asking.audit.report import AuditReport, DefectGroup, PageFindings
+from quadloom.asking.audit.groups import DefectGroup
+from quadloom.asking.audit.report import AuditReport, PageFindings
 from quadloom.documents.checks.codes import codes
 from quadloom.model.finding import WEIGHT, FindingRecord, Severity, reported
 from quadloom.model.version import __version__

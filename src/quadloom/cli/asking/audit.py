@@ -12,14 +12,13 @@ import msgspec
 from quadloom.asking.audit.across_pages import with_across
 from quadloom.asking.audit.formats import GravestFindings, junit, sarif
 from quadloom.asking.audit.linking_pages import with_linking_pages
-from quadloom.asking.audit.report import AuditReport, DefectGroup, PageFindings, pages_of
+from quadloom.asking.audit.report import AuditReport, PageFindings, pages_of
 from quadloom.asking.audit.report import audit as audited
 from quadloom.asking.finding_codes import refuse_unknown
 from quadloom.asking.search import moment
+from quadloom.cli.asking.audit_text import report_lines, screen_lines
 from quadloom.cli.options import FailOn, Profiles, Sites
 from quadloom.cli.session import Session, session
-from quadloom.cli.tables import shortened
-from quadloom.cli.words import counted
 from quadloom.crawling.inspect.child import InspectTask, InspectWorker
 from quadloom.documents.checks.page import check_audit_settings
 from quadloom.documents.syntaxes.plugins import check_syntaxes
@@ -29,8 +28,7 @@ from quadloom.model.page import Page
 from quadloom.settings import Settings
 from quadloom.warehouse import Warehouse
 
-_MARKS = {"error": "✗", "warning": "!", "info": "·"}
-_MAX_IMPROVED = 5  # groups of what was fixed that are printed
+_MAX_LISTED = 20  # groups, if the output is no screen
 AuditFormat = Literal["text", "json", "sarif", "junit", "html"]
 
 
@@ -43,9 +41,9 @@ def audit(
     format: AuditFormat = "text",
     output: Path | None = None,
     fail_on: FailOn = "never",
-    limit: int = 20,
+    limit: int | None = None,
 ) -> int:
-    """Report the defects of the data: by site and severity, grouped by template, with scores and rich results.
+    """Report what is wrong with the data: one entry for each mistake, the most rewarding to fix first.
 
     With --profile the archived pages are checked again.
 
@@ -61,7 +59,7 @@ def audit(
     output
         write to this file instead of stdout
     limit
-        number of groups to print as text
+        number of groups to print as text; without it, as many as the screen holds, and 20 elsewhere
     """
     s = session()
     s.override({"audit.profiles": [*profile]})
@@ -131,87 +129,11 @@ def _write(s: Session, text: str, output: Path | None) -> None:
         s.say(f"written to {output}")
 
 
-def _print(s: Session, report: AuditReport, limit: int, output: Path | None) -> None:
+def _print(s: Session, report: AuditReport, limit: int | None, output: Path | None) -> None:
     if s.is_terminal and output is None:
-        _print_screen(s, report, limit)
+        for line in screen_lines(report, limit, s.out.width, s.out.height):
+            s.print(line)
     else:
-        _write(s, "\n".join(report_lines(report, limit)) + "\n", output)
+        _write(s, "\n".join(report_lines(report, _MAX_LISTED if limit is None else limit)) + "\n", output)
     if report.groups:
-        s.say("to see all: --limit; to send it: --format html --output report.html; for CI: --fail-on error")
-
-
-def _print_screen(s: Session, report: AuditReport, limit: int) -> None:
-    """For a terminal: sites as a table, text wrapped between words, each address in one line."""
-    names = ("pages", "with_data", "errors", "warnings", "new", "fixed")
-    s.table(
-        ["site", "score", *(name.replace("_", " ") for name in names)],
-        [
-            (one.site, round(one.score) if one.with_data else "–", *(getattr(one, name) for name in names))
-            for one in report.sites
-        ],
-    )
-    rich: dict[str, list[int]] = {}
-    for feature in (feature for one in report.sites for feature in one.features):
-        sums = rich.setdefault(feature.feature, [0, 0])
-        sums[0] += feature.eligible
-        sums[1] += feature.pages
-    if rich:
-        eligible = [f"{name} {found} of {pages}" for name, (found, pages) in rich.items()]
-        s.print(f"\neligible for rich results: {', '.join(eligible)}")
-    for line in group_report(report, limit):
-        place = line.lstrip()
-        indent = line[: len(line) - len(place)]
-        s.print(indent + shortened(place, s.out.width - len(indent)) if line.startswith("    ") else line)
-
-
-def report_lines(report: AuditReport, limit: int) -> Iterator[str]:
-    """The report as text."""
-    for one in report.sites:
-        change = f" · {one.new} new, {one.still} still there, {one.fixed} fixed" if one.compared or one.new else ""
-        score = f"score {one.score:.0f} of 100" if one.with_data else "no data to score"
-        yield (
-            f"{one.site}  {score} · {counted(one.pages, 'page')}, {one.with_data} with data · "
-            f"{counted(one.errors, 'error')}, {counted(one.warnings, 'warning')}, "
-            f"{counted(one.remarks, 'remark')}{change}"
-        )
-        rich = [f"{feature.feature} {feature.eligible} of {feature.pages}" for feature in one.features]
-        if rich:
-            yield f"  eligible for rich results: {' · '.join(rich)}"
-    yield from group_report(report, limit)
-
-
-def group_report(report: AuditReport, limit: int) -> Iterator[str]:
-    """The groups as text, errors and warnings first."""
-    remarks = [group for group in report.groups if group.severity == "info"]
-    shown = [group for group in report.groups if group.severity != "info"] or remarks
-    for group in shown[:limit]:
-        yield ""
-        yield from group_lines(group)
-    for one in report.improved[:_MAX_IMPROVED]:
-        yield ""
-        yield f"✓ fixed  {one.site}"
-        yield f"  {one.headline}"
-    hidden = len(shown) - limit
-    left = []
-    if hidden > 0:
-        left.append(f"{counted(hidden, 'group')} of {'remarks' if shown is remarks else 'errors and warnings'}")
-    if remarks and shown is not remarks:
-        left.append(f"{counted(len(remarks), 'group')} of remarks")
-    if left:
-        yield ""
-        yield f"not shown: {', '.join(left)}"
-    if not report.sites:
-        yield "no pages"
-
-
-def group_lines(group: DefectGroup) -> Iterator[str]:
-    yield f"{_MARKS[group.severity]} {group.code}  {group.site}"
-    yield f"  {group.headline}" + (f" ({group.new} new)" if group.new else "")
-    if group.fix:
-        yield f"  fix: {group.fix}"
-    for example in group.examples:
-        place = f" line {example.line}" if example.line else ""
-        found = f": {shortened(' '.join(example.found.split()), 40)}" if example.found and example.line else ""
-        yield f"    {example.page}{place}{found}"
-        for page in group.linked_from.get(example.page, ()):
-            yield f"      linked from {page}"
+        s.say("more: --limit 50; to send it: --format html; for CI: --fail-on error")

@@ -111,6 +111,7 @@ class _Key(msgspec.Struct, frozen=True):
     code: str
     type: str
     about: str
+    severity: Severity
     folder: str = ""  # only of what could not be fetched
 
 
@@ -118,7 +119,6 @@ class _Group:
     def __init__(self, first: Finding) -> None:
         self.first = first
         self.pages = self.findings = self.new = 0
-        self.severity: Severity = first.severity
         self.worth = 0.0  # sum of the importance of its pages
         self.examples: list[FindingRecord] = []
         self.folders: Counter[str] = Counter()
@@ -127,8 +127,6 @@ class _Group:
     def add(self, row: PageRow, finding: Finding, *, is_new: bool) -> None:
         self.findings += 1
         self.new += is_new
-        if _SEVERITY[finding.severity] > _SEVERITY[self.severity]:
-            self.severity = finding.severity
         if self.last == row.href:
             return
         self.last = row.href
@@ -159,7 +157,7 @@ class Groups:
     def add(self, site: str, row: PageRow, finding: Finding, *, is_new: bool) -> None:
         """Findings of one page must follow each other."""
         folder = first_folder(row.href) if finding.phase == "fetch" else ""
-        key = _Key(site, finding.code, finding.type, _about(finding), folder)
+        key = _Key(site, finding.code, finding.type, _about(finding), finding.severity, folder)
         group = self._groups.get(key)
         if group is None:
             if len(self._groups) >= _MAX_GROUPS:
@@ -213,7 +211,7 @@ def _defect(key: _Key, group: _Group) -> DefectGroup:
     folders = dict(group.folders.most_common())
     importance = _LOST if key.code in _LOSES else 1.0
     return DefectGroup(
-        group.severity,
+        key.severity,
         key.code,
         key.site,
         next(iter(folders)) if len(folders) == 1 else "/",
@@ -226,7 +224,7 @@ def _defect(key: _Key, group: _Group) -> DefectGroup:
         group.new,
         tuple(group.examples),
         folders=folders,
-        gain=round(group.worth * importance * _SEVERITY[group.severity], 2),
+        gain=round(group.worth * importance * _SEVERITY[key.severity], 2),
     )
 
 

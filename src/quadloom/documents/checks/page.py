@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from quadloom.documents.checks.consistency import consistency_problems
-from quadloom.documents.checks.dropped import DROPPED, name_dropped_addresses
+from quadloom.documents.checks.dropped import DROPPED, name_dropped_addresses, without_what_was_dropped
 from quadloom.documents.checks.ignored import IGNORED_SIGNS, ignored_markup
 from quadloom.documents.checks.items import Items, Problem
 from quadloom.documents.checks.locating import located
@@ -65,18 +65,20 @@ def check_page(
     items = Items(slices)
     all_remarks = wanted.places == "all"
     problems, marked = vocabulary_problems(items, tables, context.base, all_remarks=all_remarks)
+    dropped: list[Finding] = []
+    if any(one.code in DROPPED for one in context.findings):
+        dropped = name_dropped_addresses(context, blanks)
     features: dict[str, bool] = {}
     for profile in rules:
         found, eligible = profile.problems(items, tables.schema, problems, all_remarks=all_remarks)
-        problems += found
+        problems += without_what_was_dropped(found, dropped) if dropped else found
         features.update(eligible)
     for graph in graphs:
         problems += shape_problems(items, graph)
     problems += consistency_problems(context, items, marked)
     audit = PageAudit(_types(items), tuple(sorted(features.items())))
     findings = _findings(context, items, problems, blanks)
-    if any(one.code == DROPPED for one in context.findings):
-        findings += [one for one in name_dropped_addresses(context, blanks) if one.code not in wanted.ignore]
+    findings += [one for one in dropped if one.code not in wanted.ignore]
     return PageChecks([*findings, *ignored], audit)
 
 

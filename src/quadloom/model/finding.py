@@ -101,6 +101,7 @@ _FAMILIES = (
     "iri-",
     "date-",
     "rating-",
+    "rich-",
     "canonical-",
     "shacl-",
     "id-",

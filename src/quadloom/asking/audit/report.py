@@ -11,6 +11,7 @@ Findings are new if their first visit is not before `since`; without `since`, if
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
@@ -26,6 +27,12 @@ _MAX_GROUPS = 5000
 _STEP = 60.0  # seconds within which visits count as one
 _STEPS = (60.0, 3600.0, 86400.0, 7 * 86400.0)
 _MAX_POINTS = 200
+_MEANT = re.compile(
+    r"[/?&@=._-](?:s|q|search|suche|recherche|buscar|log-?in|log-?out|sign-?in|sign-?up|register|account|my-?account|"
+    r"password|lost-?password|cart|basket|warenkorb|panier|add[_-]to[_-]cart|remove_item|checkout|wishlist|compare|"
+    r"replytocom|preview|print|404|thank-?you)(?=[/?&=._-]|\Z)",
+    re.IGNORECASE,
+)
 FORMULA = (
     "100 × mean over pages that have data, an error or a warning: 1 without defects, ½ with warnings only, 0 with an "
     "error; rounded down, so that 100 means that nothing is wrong"
@@ -107,7 +114,14 @@ def pages_of(catalog: Catalog, sites: Collection[str] = ()) -> Iterator[PageFind
         after = rows[-1].fingerprint
         for row in rows:
             if row.kind != "redirect" and belongs_to(row.host, sites):
-                yield PageFindings(row, row.findings)
+                yield PageFindings(row, _without_what_is_meant(row))
+
+
+def _without_what_is_meant(row: PageRow) -> tuple[Finding, ...]:
+    """Pages of search, sign-in and cart are not to be indexed, nor are addresses that do something: no defect."""
+    if _MEANT.search(row.href) and any(one.code == "noindex" for one in row.findings):
+        return tuple(one for one in row.findings if one.code != "noindex")
+    return row.findings
 
 
 def audit(pages: Iterable[PageFindings], *, since: float = 0.0, codes_wanted: Collection[str] = ()) -> AuditReport:

@@ -16,11 +16,11 @@ from quadloom.asking.audit.report import AuditReport, PageFindings, pages_of
 from quadloom.asking.audit.report import audit as audited
 from quadloom.asking.finding_codes import refuse_unknown
 from quadloom.asking.search import moment
-from quadloom.cli.asking.audit_text import report_lines, screen_lines
+from quadloom.cli.asking.audit_text import report_lines, rule_lines, screen_lines
 from quadloom.cli.options import FailOn, Profiles, Sites
 from quadloom.cli.session import Session, session
 from quadloom.crawling.inspect.child import InspectTask, InspectWorker
-from quadloom.documents.checks.page import check_audit_settings
+from quadloom.documents.checks.page import check_audit_settings, rules_of
 from quadloom.documents.syntaxes.plugins import check_syntaxes
 from quadloom.errors import NothingFound
 from quadloom.model.finding import WEIGHT
@@ -42,6 +42,7 @@ def audit(
     output: Path | None = None,
     fail_on: FailOn = "never",
     limit: int | None = None,
+    rules: bool = False,
 ) -> int:
     """Report what is wrong with the data: one entry for each mistake, the most rewarding to fix first.
 
@@ -60,10 +61,16 @@ def audit(
         write to this file instead of stdout
     limit
         number of groups to print as text; without it, as many as the screen holds, and 20 elsewhere
+    rules
+        print the rules that pages are checked against, with their sources and dates, and end
     """
     s = session()
     s.override({"audit.profiles": [*profile]})
     check_audit_settings(s.settings.audit)
+    if rules:
+        for rule in rules_of(s.settings.audit):
+            s.report(rule, "\n".join(rule_lines(rule)))
+        return 0
     with s.read() as warehouse:
         stores = warehouse.stores
         pages = pages_of(stores.catalog, site)

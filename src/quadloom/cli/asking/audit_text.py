@@ -8,6 +8,7 @@ from quadloom.asking.audit.groups import DefectGroup
 from quadloom.asking.audit.report import AuditReport, SiteAudit
 from quadloom.cli.tables import shortened
 from quadloom.cli.words import counted
+from quadloom.documents.checks.profiles import UNVERIFIED, ProfileRule
 
 _MARKS = {"error": "✗", "warning": "!", "info": "·"}
 _MAX_IMPROVED = 5  # groups of what was fixed that are printed
@@ -88,6 +89,25 @@ def screen_lines(report: AuditReport, limit: int | None, width: int, height: int
         yield _cropped(left, width)
     if not report.sites:
         yield "no pages"
+
+
+def rule_lines(rule: ProfileRule) -> Iterator[str]:
+    """A rule with its source."""
+    yield (
+        f"{rule.type}" + (f" for {rule.feature}" if rule.feature else "") + (f", in {rule.within}" * bool(rule.within))
+    )
+    if rule.retired:
+        since = f"since {rule.retired}" if rule.retired != UNVERIFIED else "(since when is unverified)"
+        yield f"  no longer shown {since}{', ' * bool(rule.note)}{rule.note}"
+    else:
+        required = [*rule.required, *(" or ".join(names) for names in rule.any_of)]
+        if required:
+            yield f"  required: {', '.join(required)}"
+        if rule.recommended:
+            yield f"  recommended{' on the home page' * rule.home}: {', '.join(rule.recommended)}"
+        if rule.note:
+            yield f"  {rule.note}"
+    yield f"  {rule.by or 'unnamed'}, {rule.date or UNVERIFIED}: {rule.source}"
 
 
 def _entry(number: int, group: DefectGroup, width: int, *, several: bool) -> Iterator[str]:

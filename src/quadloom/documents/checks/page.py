@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from quadloom.documents.checks.dropped import DROPPED, name_dropped_addresses, w
 from quadloom.documents.checks.ignored import IGNORED_SIGNS, ignored_markup
 from quadloom.documents.checks.items import Items, Problem
 from quadloom.documents.checks.locating import located
-from quadloom.documents.checks.profiles import Profile, profiles
+from quadloom.documents.checks.profiles import Profile, ProfileRule, profiles
 from quadloom.documents.checks.shapes import NodeShape, shape_problems, shapes
 from quadloom.documents.checks.vocabulary import Vocabularies, vocabularies
 from quadloom.documents.checks.vocabulary_checks import vocabulary_problems
@@ -28,6 +29,7 @@ _NOT_CHECKED = frozenset(
 _MOST_STATEMENTS = 20_000  # a dump is no page; its first statements show what is wrong with it
 _MOST_FINDINGS = 100
 _MOST_TYPES = 20
+_ROOT = re.compile(r"://[^/]*/?(?:(?:index|default)\.\w+)?(?:[?#].*)?\Z")  # a site's first page
 
 
 class PageChecks(msgspec.Struct, frozen=True):
@@ -69,8 +71,9 @@ def check_page(
     if any(one.code in DROPPED for one in context.findings):
         dropped = name_dropped_addresses(context, blanks)
     features: dict[str, bool] = {}
+    at_home = _ROOT.search(context.url) is not None
     for profile in rules:
-        found, eligible = profile.problems(items, tables.schema, problems, all_remarks=all_remarks)
+        found, eligible = profile.problems(items, tables.schema, problems, all_remarks=all_remarks, at_home=at_home)
         problems += without_what_was_dropped(found, dropped) if dropped else found
         features.update(eligible)
     for graph in graphs:
@@ -89,6 +92,12 @@ def check_audit_settings(wanted: AuditSettings) -> None:
         _tools(wanted)
 
 
+def rules_of(wanted: AuditSettings) -> list[ProfileRule]:
+    """The rules of all profiles, by type. Raises `SettingsError` as `check_audit_settings` does."""
+    found = [rule for profile in _tools(wanted).profiles for rule in profile.rules]
+    return sorted(found, key=lambda rule: (rule.type, rule.by))
+
+
 class _Tools(NamedTuple):
     tables: Vocabularies
     profiles: tuple[Profile, ...]
@@ -104,7 +113,7 @@ def _tools(wanted: AuditSettings) -> _Tools:
     if ready is None or ready[0] is not wanted:
         tools = _Tools(
             vocabularies(tuple(wanted.vocabularies)),
-            profiles(tuple(name for name in wanted.profiles if not name.endswith(".ttl"))),
+            profiles(tuple(name for name in wanted.profiles if not name.endswith(".ttl")), wanted.rules_folder),
             tuple(shapes(name) for name in wanted.profiles if name.endswith(".ttl")),
         )
         if len(_READY) > 8:

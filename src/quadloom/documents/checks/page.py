@@ -17,6 +17,7 @@ from quadloom.documents.checks.profiles import Profile, ProfileRule, profiles
 from quadloom.documents.checks.shapes import NodeShape, shape_problems, shapes
 from quadloom.documents.checks.vocabulary import Vocabularies, vocabularies
 from quadloom.documents.checks.vocabulary_checks import vocabulary_problems
+from quadloom.documents.checks.written import written_mistakes
 from quadloom.documents.syntaxes.registry import Context
 from quadloom.model.finding import WEIGHT, Finding, PageAudit
 from quadloom.model.quads import Triple
@@ -63,10 +64,12 @@ def check_page(
     if context.document.kind == "xhtml" or not context.signs.isdisjoint(IGNORED_SIGNS):  # RDFa of XML needs no signs
         ignored = [one for one in ignored_markup(context, blanks) if one.code not in wanted.ignore]
     if not slices:
+        ignored += _written(context, frozenset())
         return PageChecks(ignored, PageAudit()) if ignored else NOTHING
     items = Items(slices)
     all_remarks = wanted.places == "all"
     problems, marked = vocabulary_problems(items, tables, context.base, all_remarks=all_remarks)
+    problems += consistency_problems(context, items, marked)
     dropped: list[Finding] = []
     if any(one.code in DROPPED for one in context.findings):
         dropped = name_dropped_addresses(context, blanks)
@@ -78,11 +81,16 @@ def check_page(
         features.update(eligible)
     for graph in graphs:
         problems += shape_problems(items, graph)
-    problems += consistency_problems(context, items, marked)
     audit = PageAudit(_types(items), tuple(sorted(features.items())))
     findings = _findings(context, items, problems, blanks)
     findings += [one for one in dropped if one.code not in wanted.ignore]
+    findings += _written(context, frozenset(name for name, _ in audit.types))
     return PageChecks([*findings, *ignored], audit)
+
+
+def _written(context: Context, types: frozenset[str]) -> list[Finding]:
+    ignore = context.settings.audit.ignore
+    return [one for one in written_mistakes(context, types) if one.code not in ignore]
 
 
 def check_audit_settings(wanted: AuditSettings) -> None:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from quadloom.documents.checks.items import Item, Items, Problem, Stated, local
+from quadloom.documents.checks.values import EXPIRES
 from quadloom.documents.checks.vocabulary import ItemKind, Vocabulary
 from quadloom.documents.memo import Memo
 from quadloom.errors import SettingsError
@@ -171,6 +172,7 @@ class Profile:
             if problem.severity != "error" or problem.target != "value":
                 continue
             item, name = problem.item, local(problem.stated.predicate)
+            name = "price" if name == EXPIRES else name
             while any(name in rule.needs for rule in self._by_shape[schema, item.kind.shape or ()]):
                 names = spoilt.setdefault(item.subject, set())
                 held = items.holders.get(item.subject)

@@ -12,10 +12,11 @@ from quadloom.model.finding import Finding
 from quadloom.settings import AuditSettings, Settings
 from quadloom_lab.markup import Described, page
 
+SETTINGS = Settings()
 HOW_TO: Described = {"@type": "HowTo", "name": "Change a tyre"}
 
 
-def findings(thing: Described, url: str = "https://shop.example/a/b", settings: Settings = Settings()) -> list[Finding]:
+def findings(thing: Described, url: str = "https://shop.example/a/b", settings: Settings = SETTINGS) -> list[Finding]:
     body = page(thing, "jsonld").encode()
     return list(quadloom.transform(body, url=url, content_type="text/html", settings=settings).findings)
 
@@ -32,7 +33,7 @@ def test_a_retired_result_requires_nothing_and_says_since_when() -> None:
     (found,) = [one for one in findings(HOW_TO) if one.code != "data-not-visible"]
     assert (found.code, found.severity) == ("rich-result-retired", "info")
     assert found.message == "Google no longer shows How-to results since 2023-09-13"
-    faq: Described = {"@type": "FAQPage"}
+    faq: Described = {"@type": "FAQPage", "name": "Questions"}
     assert "announced on 2023-08-08" in findings(faq)[0].message
 
 

@@ -27,7 +27,15 @@ from quadloom.documents.syntaxes.jsonld.loader import (
     with_folder,
 )
 from quadloom.documents.syntaxes.jsonld.rdf import Direction, RdfWriter
-from quadloom.documents.syntaxes.jsonld.terms import HAS_UNKNOWN_KEY, UNKNOWN_KEYWORD, ActiveContext, invalid
+from quadloom.documents.syntaxes.jsonld.terms import (
+    HAS_UNKNOWN_KEY,
+    IN_TEMPLATE,
+    SUSPICIOUS,
+    TEMPLATE_TYPES,
+    UNKNOWN_KEYWORD,
+    ActiveContext,
+    invalid,
+)
 from quadloom.documents.syntaxes.registry import Context, Loader
 from quadloom.documents.syntaxes.sink import Sink
 from quadloom.errors import SyntaxInvalid
@@ -110,6 +118,8 @@ def script_texts(context: Context) -> list[str]:
     elements = context.all_elements
     scripts = elements.named("script")
     types = elements.values(scripts, ("type",))
+    if not TEMPLATE_TYPES.isdisjoint([one for (one,) in types]):
+        context.signs.add(IN_TEMPLATE)
     return [
         elements.text(script)
         for script, (media_type,) in zip(scripts, types, strict=True)
@@ -123,6 +133,8 @@ def _write(context: Context, texts: list[str], line_of: Callable[[int], int]) ->
     )
     if any(map(HAS_UNKNOWN_KEY, texts)):
         context.signs.add(UNKNOWN_KEYWORD)
+    if any('""' in text or "&" in text or '"type"' in text or '" "' in text for text in texts):
+        context.signs.add(SUSPICIOUS)
 
 
 def write(

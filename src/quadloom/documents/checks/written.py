@@ -19,7 +19,7 @@ from quadloom.model.url import host_of, resolve
 
 WRITTEN_SIGNS = frozenset((SUSPICIOUS, IN_TEMPLATE))
 """Signs of a page without which only its addresses are compared."""
-_MOST_PLACES = 500  # of one kind in one block
+_MOST_PLACES = 200  # values of one block
 _BEFORE = 4000  # bytes in which the key of a value is looked for
 _ENTITY = re.compile(rb"&(?:amp|lt|gt|quot|apos|nbsp|#\d{2,5}|#[xX][0-9a-fA-F]{2,5});")
 _KEY = re.compile(rb'"([^"\\\n]{1,60})"\s*:\s*(?=["\[])')
@@ -73,22 +73,22 @@ def _entities(context: Context, blocks: list[tuple[int, int]]) -> Iterator[Findi
     source = context.utf8
     named: set[str] = set()
     for start, end in blocks:
-        for number, entity in enumerate(_ENTITY.finditer(source, start, end)):
-            if number == _MOST_PLACES:
+        at = start
+        for _ in range(_MOST_PLACES):
+            entity = _ENTITY.search(source, at, end)
+            if entity is None:
                 break
-            keys = list(_KEY.finditer(source, max(start, entity.start() - _BEFORE), entity.start()))
-            if not keys:
-                continue
-            key = keys[-1]
-            name = key[1].decode("utf-8", "replace")
-            if name in named or name in _TAKES_HTML:
-                continue
             opening = source.rfind(b'"', start, entity.start()) + 1
             closing = source.find(b'"', entity.end(), end)
-            value = source[opening : closing if closing >= 0 else entity.end()].decode("utf-8", "replace")
+            at = closing if closing >= 0 else end
+            value = source[opening:at].decode("utf-8", "replace")
             if value in named:
                 continue  # an image that is also its own @id and url
-            named |= {name, value}
+            name = _key_before(source, max(start, opening - _BEFORE), opening)
+            named.add(value)
+            if not name or name in named or name in _TAKES_HTML:
+                continue
+            named.add(name)
             yield placed(
                 context,
                 Finding(
@@ -102,6 +102,15 @@ def _entities(context: Context, blocks: list[tuple[int, int]]) -> Iterator[Findi
                 ),
                 entity.start(),
             )
+
+
+def _key_before(source: bytes, start: int, end: int) -> str:
+    """The key of the text or list that ends there."""
+    for begin in (max(start, end - 120), start):  # most keys are near
+        keys = _KEY.findall(source, begin, end)
+        if keys:
+            return str(keys[-1], "utf-8", "replace")
+    return ""
 
 
 def _empty(context: Context, blocks: list[tuple[int, int]]) -> Iterator[Finding]:
@@ -130,9 +139,8 @@ def _empty(context: Context, blocks: list[tuple[int, int]]) -> Iterator[Finding]
 def _bare_keywords(context: Context, blocks: list[tuple[int, int]]) -> Iterator[Finding]:
     """`"type"` is `@type` only to readers that load schema.org's context; other contexts may define it."""
     for start, end in blocks:
-        block = context.utf8[start:end]
-        first = _BARE.search(block)
-        if first is None or not _PLAIN_CONTEXT.search(block):
+        first = _BARE.search(context.utf8, start, end)
+        if first is None or not _PLAIN_CONTEXT.search(context.utf8, start, end):
             continue
         name = first[1].decode()
         yield placed(
@@ -146,7 +154,7 @@ def _bare_keywords(context: Context, blocks: list[tuple[int, int]]) -> Iterator[
                 found=name,
                 expected=f"@{name}",
             ),
-            start + first.start(),
+            first.start(),
         )
 
 

@@ -117,6 +117,8 @@ _ONES = frozenset(
         "rdfa-no-vocabulary",
         "checks-failed",
         "broken-data-link",
+        "broken-sitemap-link",
+        "missing-hreflang",
     )
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from xml.sax.saxutils import escape, quoteattr
 
 import msgspec
@@ -36,6 +36,10 @@ class GravestFindings:
                     if len(kept) < MOST_RESULTS:
                         kept.append(reported(finding, page.row.href))
             yield page
+
+    def place(self, placed: Callable[[FindingRecord], FindingRecord]) -> None:
+        """Give records the places that are only looked for in a report."""
+        self._kept = {severity: [placed(one) for one in kept] for severity, kept in self._kept.items()}
 
     def records(self) -> list[FindingRecord]:
         """Errors first."""

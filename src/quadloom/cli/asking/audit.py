@@ -12,6 +12,7 @@ import msgspec
 from quadloom.asking.audit.across_pages import with_across
 from quadloom.asking.audit.formats import GravestFindings, junit, sarif
 from quadloom.asking.audit.linking_pages import with_linking_pages
+from quadloom.asking.audit.places import Places
 from quadloom.asking.audit.report import AuditReport, PageFindings, pages_of
 from quadloom.asking.audit.report import audit as audited
 from quadloom.asking.finding_codes import refuse_unknown
@@ -78,7 +79,9 @@ def audit(
             pages = _again(pages, warehouse, s.settings)
         gravest = GravestFindings(code)
         report = audited(gravest.through(with_across(pages, stores)), since=moment(since), codes_wanted=code)
-        report = with_linking_pages(report, stores)
+        places = Places(stores)
+        report = places.report(with_linking_pages(report, stores))
+        gravest.place(places.record)
     if site and not report.sites:  # a misspelt site must not pass a check
         raise NothingFound(f"no page of {', '.join(site)} was visited", hint="to list the sites: `quadloom sites`")
     refuse_unknown(code, [group.code for group in report.groups])

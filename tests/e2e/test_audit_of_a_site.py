@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from command_line import quadloom
 from fakeweb.scripted import Answer, ScriptedSite, html
 from quadloom.asking.audit.across_pages import with_across
-from quadloom.asking.audit.places import Places
+from quadloom.asking.audit.places import Places, archived
 from quadloom.asking.audit.report import AuditReport, audit, pages_of
 from quadloom.settings.loading import load
 from quadloom.warehouse import Warehouse
@@ -49,7 +51,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> AuditReport:
         with Warehouse.open(tmp_path_factory.mktemp("audit") / "w", settings=settings) as warehouse:
             list(warehouse.crawl([site.url(), f"{root}/hidden"]))
             stores = warehouse.stores
-            return Places(stores).report(audit(with_across(pages_of(stores.catalog), stores)))
+            return Places(archived(stores)).report(audit(with_across(pages_of(stores.catalog), stores)))
 
 
 @pytest.mark.parametrize(
@@ -71,3 +73,26 @@ def test_what_only_a_crawl_can_see(report: AuditReport, code: str, path: str, pa
     assert example.page.endswith(page)
     assert example.line == line if line else example.line > 1
     assert example.fix and example.excerpt
+
+
+def test_a_pipeline_fails_for_new_errors_only(tmp_path: Path) -> None:
+    page = tmp_path / "public" / "index.html"
+    page.parent.mkdir()
+
+    def publish(price: str, link: str = "") -> None:
+        page.write_text(lamp(price) + link, encoding="utf-8")
+
+    def run(*words: str) -> int:
+        return quadloom("audit", "./public", *words, cwd=tmp_path).returncode
+
+    publish("5 €")
+    assert run("--save-baseline", "baseline.json", "--fail-on", "error") == 1
+    assert run("--baseline", "baseline.json", "--fail-on", "new") == 0
+    publish("6 €", "<a href=/lost>x</a>")
+    assert run("--baseline", "baseline.json", "--fail-on", "new") == 1
+    report = quadloom("audit", "./public", "--baseline", "baseline.json", "--format", "sarif", cwd=tmp_path).stdout
+    uris = {
+        one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+        for one in json.loads(report)["runs"][0]["results"]
+    }
+    assert uris == {"public/index.html"}

@@ -117,6 +117,7 @@ _ONES = frozenset(
         "rdfa-no-vocabulary",
         "checks-failed",
         "broken-data-link",
+        "broken-link",
         "broken-sitemap-link",
         "missing-hreflang",
     )

@@ -13,11 +13,11 @@ import msgspec
 from quadloom.asking.audit.across_links import Asked, listed_in_vain, missing_partners
 from quadloom.asking.audit.report import PageFindings, pages_of
 from quadloom.asking.statistics import all_rows
-from quadloom.asking.urls import fingerprint_of, page_of
+from quadloom.asking.urls import KnownPages, fingerprint_of, page_of
 from quadloom.model.finding import Finding
 from quadloom.model.outcome import Outcome, PageRow
+from quadloom.settings import AuditSettings
 from quadloom.stores.opened import Stores
-from quadloom.stores.protocols.catalog import Catalog
 
 _MAX_ROWS = 2000
 _FACTS = "name price priceCurrency startDate endDate birthDate telephone isbn gtin13 sku datePublished foundingDate"
@@ -108,15 +108,19 @@ def with_across(
 def across_pages(stores: Stores, asked: Asked | None = None) -> dict[str, list[Finding]]:
     """What only several pages show, by page. Codes that the settings ignore are left out, and all without checks.
     `asked`: what answers queries instead of the store itself."""
-    wanted = stores.settings.audit
+    return found_across(asked or stores.quads.parts, stores.catalog, stores.settings.audit)
+
+
+def found_across(asked: Asked, catalog: KnownPages, wanted: AuditSettings) -> dict[str, list[Finding]]:
+    """The same for pages that need not be in a warehouse."""
     found: dict[str, list[Finding]] = {}
-    for url, finding in _all_across(asked or stores.quads.parts, stores.catalog) if wanted.checks else ():
+    for url, finding in _all_across(asked, catalog) if wanted.checks else ():
         if finding.code not in wanted.ignore:
             found.setdefault(url, []).append(finding)
     return found
 
 
-def _all_across(asked: Asked, catalog: Catalog) -> Iterator[tuple[str, Finding]]:
+def _all_across(asked: Asked, catalog: KnownPages) -> Iterator[tuple[str, Finding]]:
     for conflict in _conflicts(asked):
         name = conflict.predicate.rpartition("/")[2]
         finding = Finding(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html import escape
 from urllib.parse import unquote, urlsplit
 
@@ -18,10 +19,10 @@ _WIDTH = 160
 
 
 class Places:
-    """Reads each page once."""
+    """Reads each page once. `read`: the body of a page by its URL, empty if there is none."""
 
-    def __init__(self, stores: Stores) -> None:
-        self._stores = stores
+    def __init__(self, read: Callable[[str], bytes]) -> None:
+        self._read = read
         self._bodies: dict[str, bytes] = {}
 
     def report(self, report: AuditReport) -> AuditReport:
@@ -49,10 +50,19 @@ class Places:
 
     def _body(self, url: str) -> bytes:
         if url not in self._bodies:
-            row = page_of(self._stores.catalog, url) if len(self._bodies) < _MOST_PAGES else None
-            stored = self._stores.archive.get(row.archive) if row is not None and row.archive else None
-            self._bodies[url] = stored.body if isinstance(stored, Page) else b""
+            self._bodies[url] = self._read(url) if len(self._bodies) < _MOST_PAGES else b""
         return self._bodies[url]
+
+
+def archived(stores: Stores) -> Callable[[str], bytes]:
+    """Reads bodies from the archive."""
+
+    def read(url: str) -> bytes:
+        row = page_of(stores.catalog, url)
+        stored = stores.archive.get(row.archive) if row is not None and row.archive else None
+        return stored.body if isinstance(stored, Page) else b""
+
+    return read
 
 
 def _written(value: str) -> list[str]:

@@ -5,35 +5,45 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from cyclopts import Parameter
 
 from quadloom.asking.audit.across_pages import with_across
+from quadloom.asking.audit.baseline import BaselineWriter, read_baseline
 from quadloom.asking.audit.formats import GravestFindings, junit, sarif
 from quadloom.asking.audit.linking_pages import with_linking_pages
-from quadloom.asking.audit.places import Places
+from quadloom.asking.audit.markdown import markdown
+from quadloom.asking.audit.places import Places, archived
 from quadloom.asking.audit.report import AuditReport, PageFindings, pages_of
 from quadloom.asking.audit.report import audit as audited
 from quadloom.asking.finding_codes import refuse_unknown
 from quadloom.asking.search import moment
 from quadloom.cli.asking.audit_text import report_lines, rule_lines, screen_lines
-from quadloom.cli.options import FailOn, Profiles, Sites
+from quadloom.cli.options import Profiles, Sites
 from quadloom.cli.session import Session, session
 from quadloom.crawling.inspect.child import InspectTask, InspectWorker
+from quadloom.crawling.inspect.folder import FolderAudit, audit_folder
 from quadloom.documents.checks.page import check_audit_settings, rules_of
 from quadloom.documents.syntaxes.plugins import check_syntaxes
 from quadloom.errors import NothingFound
-from quadloom.model.finding import WEIGHT
+from quadloom.model.finding import WEIGHT, FindingRecord
 from quadloom.model.page import Page
 from quadloom.settings import Settings
 from quadloom.warehouse import Warehouse
 
 _MAX_LISTED = 20  # groups, if the output is no screen
-AuditFormat = Literal["text", "json", "sarif", "junit", "html"]
+AuditFormat = Literal["text", "json", "sarif", "junit", "html", "markdown"]
+AuditFailOn = Annotated[
+    Literal["error", "warning", "new", "never"],
+    Parameter(help="exit with code 1 if there is a finding of this severity or a graver one, or a new error; for CI"),
+]
 
 
 def audit(
+    folder: Path | None = None,
+    /,
     *,
     site: Sites = (),
     since: str = "",
@@ -41,25 +51,37 @@ def audit(
     code: tuple[str, ...] = (),
     format: AuditFormat = "text",
     output: Path | None = None,
-    fail_on: FailOn = "never",
+    fail_on: AuditFailOn = "never",
+    baseline: Path | None = None,
+    save_baseline: Path | None = None,
+    url: str = "",
     limit: int | None = None,
     rules: bool = False,
 ) -> int:
     """Report what is wrong with the data: one entry for each mistake, the most rewarding to fix first.
 
-    With --profile the archived pages are checked again.
+    With --profile the archived pages are checked again. With a folder its files are audited, as the site that they will
+    be, without a server and a warehouse.
 
     Parameters
     ----------
+    folder
+        the built site, such as ./public; without it, the pages of the warehouse
     since
         count findings as new or fixed since this date; without it, by each page's last visit
     code
         only findings with this code; may be repeated
     format
-        text for people; json, sarif (one result for each finding, the gravest 5,000) or junit for programs; html is one
-        file to send
+        text for people; json, sarif (one result for each finding, the gravest 5,000) or junit for programs; markdown
+        for a comment on a pull request; html is one file to send
     output
         write to this file instead of stdout
+    baseline
+        count findings as new or fixed since the audit that wrote this file
+    save_baseline
+        write the findings to this file, for --baseline of later audits
+    url
+        the address at which a folder will be published; without it, that of rel=canonical on its first page
     limit
         number of groups to print as text; without it, as many as the screen holds, and 20 elsewhere
     rules
@@ -72,16 +94,24 @@ def audit(
         for rule in rules_of(s.settings.audit):
             s.report(rule, "\n".join(rule_lines(rule)))
         return 0
-    with s.read() as warehouse:
-        stores = warehouse.stores
-        pages = pages_of(stores.catalog, site)
-        if profile:
-            pages = _again(pages, warehouse, s.settings)
-        gravest = GravestFindings(code)
-        report = audited(gravest.through(with_across(pages, stores)), since=moment(since), codes_wanted=code)
-        places = Places(stores)
-        report = places.report(with_linking_pages(report, stores))
-        gravest.place(places.record)
+    comparison = _Comparison(baseline, save_baseline, moment(since))
+    gravest = GravestFindings(code)
+    if folder is not None:
+        read = audit_folder(folder, s.settings, url)
+        report = comparison.report(gravest, iter(read.pages), code)
+        places = Places(read.body)
+        gravest.place(lambda record: _filed(places.record(record), read))
+        report = _with_files(places.report(report), read)
+    else:
+        with s.read() as warehouse:
+            stores = warehouse.stores
+            pages = pages_of(stores.catalog, site)
+            if profile:
+                pages = _again(pages, warehouse, s.settings)
+            report = comparison.report(gravest, with_across(pages, stores), code)
+            places = Places(archived(stores))
+            report = places.report(with_linking_pages(report, stores))
+            gravest.place(places.record)
     if site and not report.sites:  # a misspelt site must not pass a check
         raise NothingFound(f"no page of {', '.join(site)} was visited", hint="to list the sites: `quadloom sites`")
     refuse_unknown(code, [group.code for group in report.groups])
@@ -89,11 +119,50 @@ def audit(
         _print(s, report, limit, output)
     else:
         title = ", ".join(site) or s.warehouse.name
-        _write(s, _encoded(report, gravest, "json" if s.json else format, title), output)
+        text = _encoded(report, gravest, "json" if s.json else format, title, comparison.since)
+        _write(s, text, output)
     if fail_on == "never":
         return 0
+    if fail_on == "new":
+        return 1 if any(group.new and group.severity == "error" for group in report.groups) else 0
     worst = [severity for severity in WEIGHT if report.count(severity) and WEIGHT[severity] <= WEIGHT[fail_on]]
     return 1 if worst else 0
+
+
+class _Comparison:
+    """What findings are compared with: a date, a file, or each page's last visit."""
+
+    def __init__(self, baseline: Path | None, save: Path | None, since: float) -> None:
+        self._now = time.time()
+        self._baseline = read_baseline(baseline) if baseline is not None else None
+        self._save = save
+        self.since = self._now if self._baseline is not None else since
+
+    def report(self, gravest: GravestFindings, pages: Iterator[PageFindings], codes: tuple[str, ...]) -> AuditReport:
+        """The report of the pages, which also pass through `gravest`. Writes the file if one was asked for."""
+        if self._baseline is not None:
+            pages = self._baseline.compare(pages, self._now)
+        writer = BaselineWriter()
+        if self._save is not None:
+            pages = writer.through(pages)
+        report = audited(gravest.through(pages), since=self.since, codes_wanted=codes)
+        if self._save is not None:
+            writer.write(self._save, self._now)
+        return report
+
+
+def _with_files(report: AuditReport, read: FolderAudit) -> AuditReport:
+    """The report with files in place of the addresses that they will have."""
+    groups = [
+        msgspec.structs.replace(group, examples=tuple(_filed(one, read) for one in group.examples))
+        for group in report.groups
+    ]
+    return msgspec.structs.replace(report, groups=tuple(groups))
+
+
+def _filed(record: FindingRecord, read: FolderAudit) -> FindingRecord:
+    path = read.files.get(record.page)
+    return record if path is None else msgspec.structs.replace(record, page=path.as_posix())
 
 
 def _again(pages: Iterator[PageFindings], warehouse: Warehouse, settings: Settings) -> Iterator[PageFindings]:
@@ -119,9 +188,11 @@ def _again(pages: Iterator[PageFindings], warehouse: Warehouse, settings: Settin
         worker.close()
 
 
-def _encoded(report: AuditReport, gravest: GravestFindings, format: AuditFormat, title: str) -> str:
+def _encoded(report: AuditReport, gravest: GravestFindings, format: AuditFormat, title: str, since: float) -> str:
     if format == "sarif":
-        return sarif(gravest)
+        return sarif(gravest, since)
+    if format == "markdown":
+        return markdown(report)
     if format == "junit":
         return junit(report)
     if format == "html":

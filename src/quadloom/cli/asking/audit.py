@@ -18,6 +18,7 @@ from quadloom.asking.audit.markdown import markdown
 from quadloom.asking.audit.places import Places, archived
 from quadloom.asking.audit.report import AuditReport, PageFindings, pages_of
 from quadloom.asking.audit.report import audit as audited
+from quadloom.asking.audit.shacl import with_shapes
 from quadloom.asking.finding_codes import refuse_unknown
 from quadloom.asking.search import moment
 from quadloom.cli.asking.audit_text import report_lines, rule_lines, screen_lines
@@ -25,7 +26,7 @@ from quadloom.cli.options import Profiles, Sites
 from quadloom.cli.session import Session, session
 from quadloom.crawling.inspect.child import InspectTask, InspectWorker
 from quadloom.crawling.inspect.folder import FolderAudit, audit_folder
-from quadloom.documents.checks.page import check_audit_settings, rules_of
+from quadloom.documents.checks.page import check_audit_settings, left_to_the_complete_pass, rules_of
 from quadloom.documents.syntaxes.plugins import check_syntaxes
 from quadloom.errors import NothingFound
 from quadloom.model.finding import WEIGHT, FindingRecord
@@ -56,6 +57,7 @@ def audit(
     save_baseline: Path | None = None,
     url: str = "",
     limit: int | None = None,
+    shapes: tuple[Path, ...] = (),
     rules: bool = False,
 ) -> int:
     """Report what is wrong with the data: one entry for each mistake, the most rewarding to fix first.
@@ -84,6 +86,9 @@ def audit(
         the address at which a folder will be published; without it, that of rel=canonical on its first page
     limit
         number of groups to print as text; without it, as many as the screen holds, and 20 elsewhere
+    shapes
+        check the pages against all of SHACL in this Turtle file, by pySHACL (`pip install 'quadloom[shacl]'`); may be
+        repeated
     rules
         print the rules that pages are checked against, with their sources and dates, and end
     """
@@ -94,11 +99,16 @@ def audit(
         for rule in rules_of(s.settings.audit):
             s.report(rule, "\n".join(rule_lines(rule)))
         return 0
+    for name, words in left_to_the_complete_pass(s.settings.audit).items() if not shapes else ():
+        s.say(f"{name}: sh:{', sh:'.join(words)} is checked only by `quadloom audit --shapes {name}`")
     comparison = _Comparison(baseline, save_baseline, moment(since))
     gravest = GravestFindings(code)
     if folder is not None:
         read = audit_folder(folder, s.settings, url)
-        report = comparison.report(gravest, iter(read.pages), code)
+        pages = iter(read.pages)
+        if shapes:
+            pages = with_shapes(pages, shapes, read.graph)
+        report = comparison.report(gravest, pages, code)
         places = Places(read.body)
         gravest.place(lambda record: _filed(places.record(record), read))
         report = _with_files(places.report(report), read)
@@ -108,7 +118,10 @@ def audit(
             pages = pages_of(stores.catalog, site)
             if profile:
                 pages = _again(pages, warehouse, s.settings)
-            report = comparison.report(gravest, with_across(pages, stores), code)
+            pages = with_across(pages, stores)
+            if shapes:
+                pages = with_shapes(pages, shapes, stores.quads.graph)
+            report = comparison.report(gravest, pages, code)
             places = Places(archived(stores))
             report = places.report(with_linking_pages(report, stores))
             gravest.place(places.record)

@@ -36,6 +36,11 @@ class FolderAudit(msgspec.Struct):
 
     pages: list[PageFindings]
     files: dict[str, Path]
+    graphs: dict[str, bytes]
+
+    def graph(self, name: str) -> bytes:
+        """The N-Quads of a page."""
+        return self.graphs.get(name, b"")
 
     def body(self, url: str) -> bytes:
         path = self.files.get(url)
@@ -81,6 +86,7 @@ def audit_folder(folder: Path, settings: Settings, base: str = "") -> FolderAudi
     for path in paths:
         known.answered |= _addresses(urlsplit(base).path, path.relative_to(folder))
     store, pages, files = ox.Store(), list[PageFindings](), dict[str, Path]()
+    graphs: dict[str, bytes] = {}
     worker = InspectWorker()
     try:
         for path in (path for path in paths if path.suffix.lower() in _READ):
@@ -102,6 +108,7 @@ def audit_folder(folder: Path, settings: Settings, base: str = "") -> FolderAudi
             row = msgspec.structs.replace(row, findings=findings)
             known.add(row)
             files[row.href] = path
+            graphs[row.href] = seen.nquads
             dead = [target for target in dict.fromkeys(links) if known.miss(target)]
             pages.append(PageFindings(row, (*findings, *map(_dead_link, dead))))
     finally:
@@ -111,7 +118,7 @@ def audit_folder(folder: Path, settings: Settings, base: str = "") -> FolderAudi
     for quad in store.quads_for_pattern(None, None, None, None):
         if isinstance(quad.object, ox.NamedNode):
             known.miss(quad.object.value)
-    return FolderAudit(list(_with_across(pages, store, known, settings)), files)
+    return FolderAudit(list(_with_across(pages, store, known, settings)), files, graphs)
 
 
 def _with_across(

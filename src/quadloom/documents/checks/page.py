@@ -106,6 +106,13 @@ def rules_of(wanted: AuditSettings) -> list[ProfileRule]:
     return sorted(found, key=lambda rule: (rule.type, rule.by))
 
 
+def left_to_the_complete_pass(wanted: AuditSettings) -> dict[str, tuple[str, ...]]:
+    """By file of shapes: words of SHACL in it that are not checked while pages are read."""
+    found = {name: shapes(name) for name in wanted.profiles if name.endswith(".ttl")}
+    words = {name: tuple(dict.fromkeys(word for one in of for word in one.left_out)) for name, of in found.items()}
+    return {name: some for name, some in words.items() if some}
+
+
 class _Tools(NamedTuple):
     tables: Vocabularies
     profiles: tuple[Profile, ...]

@@ -118,10 +118,12 @@ def pages_of(catalog: Catalog, sites: Collection[str] = ()) -> Iterator[PageFind
 
 
 def _without_what_is_meant(row: PageRow) -> tuple[Finding, ...]:
-    """Pages of search, sign-in and cart are not to be indexed, nor are addresses that do something: no defect."""
-    if _MEANT.search(row.href) and any(one.code == "noindex" for one in row.findings):
-        return tuple(one for one in row.findings if one.code != "noindex")
-    return row.findings
+    """Pages of search, sign-in and cart are not to be indexed, nor are addresses that do something: no defect. What
+    would make the result of a page better says nothing about a page that is in no result."""
+    if not any(one.code == "noindex" for one in row.findings):
+        return row.findings
+    dropped = {"schema-missing-recommended", *(["noindex"] if _MEANT.search(row.href) else [])}
+    return tuple(one for one in row.findings if one.code not in dropped)
 
 
 def audit(pages: Iterable[PageFindings], *, since: float = 0.0, codes_wanted: Collection[str] = ()) -> AuditReport:

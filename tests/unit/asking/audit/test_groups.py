@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from typing import cast
 
 import quadloom
 from quadloom.asking.audit.groups import DefectGroup, first_folder
-from quadloom.asking.audit.report import AuditReport, PageFindings, audit
+from quadloom.asking.audit.report import AuditReport, PageFindings, audit, pages_of
 from quadloom.model.finding import Finding
 from quadloom.model.outcome import PageRow
 from quadloom.model.url import Url
+from quadloom.stores.protocols.catalog import Catalog
 
 
 def report_of(found: dict[str, tuple[Finding, ...]]) -> AuditReport:
@@ -89,3 +92,30 @@ def test_the_score_is_never_100_beside_an_error() -> None:
     assert report_of(found).score is None, "pages that have neither data nor defects say nothing"
     report = report_of(found | dead("https://a.example/lost"))
     assert report.score is not None and report.score < 100 and report.sites[0].score < 100
+
+
+def test_pages_that_are_not_to_be_found_are_no_defect() -> None:
+    found = (Finding("noindex", "", "info", "index"), Finding("schema-missing-recommended", "", "info", path="Article"))
+
+    class Rows:
+        def __init__(self, *urls: str) -> None:
+            self.urls = urls
+
+        def scan(self, *, after: int, limit: int) -> Sequence[PageRow]:
+            rows, self.urls = [row(url) for url in self.urls], ()
+            return rows
+
+    def row(url: str) -> PageRow:
+        parsed = Url.parse(url)
+        return PageRow(
+            fingerprint=parsed.fingerprint, key=parsed.key, href=parsed.href, host="a.example", findings=found
+        )
+
+    def said(url: str) -> list[str]:
+        (page,) = pages_of(cast(Catalog, Rows(url)))
+        return [one.code for one in page.findings]
+
+    for meant in ("cart/", "search?q=x", "?s=lamp", "my-account/lost-password/", "login", "shop/?add-to-cart=5"):
+        assert said(f"https://a.example/{meant}") == []
+    assert said("https://a.example/important") == ["noindex"]
+    assert said("https://a.example/research/") == ["noindex"]

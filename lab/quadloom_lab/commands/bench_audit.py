@@ -84,8 +84,8 @@ def audit(*, mistakes: int = 20, types: int = 300, documents: int = 100, rival: 
     s.print(f"CPU-ms of pages of {size:.0f} KB: {with_checks:.2f} with checks, {without:.2f} without: {share:+.1f} %")
     for name, mine, other in costs:
         s.print(f"CPU-ms of {name}: {mine:.2f}" + (f", rival {other:.2f}" if other is not None else ""))
-    right, useful = shares(given := verdicts())
-    s.print(f"{len(given)} findings of real sites, judged by a reader: {right:.2f} true, {useful:.2f} useful")
+    right, useful = shares(judged := verdicts())
+    s.print(f"{len(judged)} findings of real sites, judged by a reader: {right:.2f} true, {useful:.2f} useful")
 
 
 def audit_sample(*warehouses: Path, seed: str, count: int = 100) -> None:
@@ -110,12 +110,12 @@ def audit_sample(*warehouses: Path, seed: str, count: int = 100) -> None:
             pages += found
     names = ("seed", "page", "line", "code", "path", "quoted", "is_true", "is_useful", "why")
     s.write("\t".join(names))
-    for page, finding in drawn(pages, seed, count):
-        lines = bodies[page].decode("utf-8", "replace").splitlines()
+    for url, finding in drawn(pages, seed, count):
+        lines = bodies[url].decode("utf-8", "replace").splitlines()
         line = lines[finding.line - 1] if 0 < finding.line <= len(lines) else ""
         at = max(0, finding.column - 1)
         quoted = " ".join(line[at : at + _QUOTED].split()) or finding.message[:_QUOTED]
-        row = (seed[:12], page, str(finding.line), finding.code, finding.path, quoted, "", "", "")
+        row = (seed[:12], url, str(finding.line), finding.code, finding.path, quoted, "", "", "")
         s.write("\t".join(" ".join(cell.split()) for cell in row))
 
 

@@ -196,7 +196,7 @@ class Profile:
         alike = (item.kind.shape or (), frozenset(key[1]))
         gaps = self._by_properties.get(alike)
         if gaps is None:
-            gaps = tuple(gap for rule in rules if (gap := _gap(rule, item)).says_anything)
+            gaps = _without_repeats([gap for rule in rules if (gap := _gap(rule, item)).says_anything])
             self._by_properties[alike] = gaps
         self._gaps[key] = gaps
         return gaps
@@ -209,6 +209,17 @@ class Profile:
             name for name in types if not any(other != name and name in schema.ancestors(other) for other in types)
         ]
         return [rule for name in sorted(nearest) for rule in self._by_type[name]]
+
+
+def _without_repeats(gaps: list[_Gap]) -> tuple[_Gap, ...]:
+    """The gaps without those that recommend only what another does: two vendors want the same."""
+    names = [frozenset(gap.recommended.expected.split(", ") if gap.recommended else ()) for gap in gaps]
+    return tuple(
+        gap
+        for place, gap in enumerate(gaps)
+        if not (gap.only_recommends and any(names[place] < other for other in names))
+        and not (gap.only_recommends and names[place] in names[:place])
+    )
 
 
 def _gap(rule: ProfileRule, item: Item) -> _Gap:

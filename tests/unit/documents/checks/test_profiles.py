@@ -59,3 +59,9 @@ def test_a_newer_file_takes_the_place_of_the_bundled_one(tmp_path: Path) -> None
     (tmp_path / "rich-results.toml").write_text(text, encoding="utf-8")
     settings = Settings(audit=AuditSettings(rules_folder=str(tmp_path)))
     assert any("since 2099-01-01" in one.message for one in findings(HOW_TO, settings=settings))
+
+
+def test_two_vendors_that_want_the_same_are_one_remark() -> None:
+    recipe: Described = {"@type": "Recipe", "name": "Rice", "image": "https://shop.example/rice.png"}
+    remarks = [one.message for one in findings(recipe) if one.code == "schema-missing-recommended"]
+    assert len(remarks) == 1 and "recipeIngredient" in remarks[0] and "Google" in remarks[0]

@@ -46,7 +46,11 @@ def drawn(pages: Iterable[PageFindings], seed: str, count: int) -> list[Sampled]
 
 def verdicts() -> list[Verdict]:
     with JUDGED.open(encoding="utf-8", newline="") as file:
-        return [Verdict(*row) for row in csv.reader(file, delimiter="\t") if row and row[0] != "seed"]
+        return [
+            Verdict(*row)
+            for row in csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+            if row and row[0] != "seed"
+        ]
 
 
 def shares(given: Sequence[Verdict]) -> tuple[float, float]:

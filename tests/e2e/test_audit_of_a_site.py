@@ -10,8 +10,8 @@ import pytest
 from command_line import quadloom
 from fakeweb.scripted import Answer, ScriptedSite, html
 from quadloom.asking.audit.across_pages import with_across
-from quadloom.asking.audit.places import Places, archived
 from quadloom.asking.audit.report import AuditReport, audit, pages_of
+from quadloom.asking.audit.source_lines import SourceLines, archived
 from quadloom.settings.loading import load
 from quadloom.warehouse import Warehouse
 
@@ -51,7 +51,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> AuditReport:
         with Warehouse.open(tmp_path_factory.mktemp("audit") / "w", settings=settings) as warehouse:
             list(warehouse.crawl([site.url(), f"{root}/hidden"]))
             stores = warehouse.stores
-            return Places(archived(stores)).report(audit(with_across(pages_of(stores.catalog), stores)))
+            return SourceLines(archived(stores)).report(audit(with_across(pages_of(stores.catalog), stores)))
 
 
 @pytest.mark.parametrize(

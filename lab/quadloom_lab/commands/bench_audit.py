@@ -11,8 +11,8 @@ from typing import NamedTuple
 import msgspec
 
 from quadloom.asking.audit.across_pages import audited_pages
-from quadloom.asking.audit.places import archived
 from quadloom.asking.audit.report import PageFindings
+from quadloom.asking.audit.source_lines import archived
 from quadloom.cli.session import session
 from quadloom.documents.checks.vocabulary import vocabularies
 from quadloom.documents.transform import transform

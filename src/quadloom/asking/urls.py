@@ -20,7 +20,7 @@ def fingerprint_of(url: str) -> int | None:
         return None
 
 
-class KnownPages(Protocol):
+class PageRows(Protocol):
     """Where the rows of pages are: a catalog, or the files of a folder."""
 
     def page(self, fingerprint: int) -> PageRow | None: ...
@@ -28,7 +28,7 @@ class KnownPages(Protocol):
     def pages(self, fingerprints: Sequence[int]) -> dict[int, PageRow]: ...
 
 
-def page_of(catalog: KnownPages, url: str) -> PageRow | None:
+def page_of(catalog: PageRows, url: str) -> PageRow | None:
     """The page, if it was visited."""
     fingerprint = fingerprint_of(url)
     return catalog.page(fingerprint) if fingerprint is not None else None

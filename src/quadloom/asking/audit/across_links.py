@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from quadloom.asking.statistics import all_rows
-from quadloom.asking.urls import KnownPages, fingerprint_of, page_of
+from quadloom.asking.urls import PageRows, fingerprint_of, page_of
 from quadloom.model.finding import Finding
 from quadloom.model.outcome import READ_OUTCOMES, Outcome, PageRow
 
@@ -23,7 +23,7 @@ Asked = Callable[[str], Iterator[bytes]]
 _LANGUAGE = re.compile(r"(?:[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*|x-default)\Z")
 
 
-def missing_partners(asked: Asked, catalog: KnownPages) -> Iterator[tuple[str, Finding]]:
+def missing_partners(asked: Asked, catalog: PageRows) -> Iterator[tuple[str, Finding]]:
     """Pages that name a translation, by hreflang, which was read and does not name them."""
     named: dict[int | None, set[int | None]] = {}
     links: list[tuple[str, str, str]] = []
@@ -56,7 +56,7 @@ def missing_partners(asked: Asked, catalog: KnownPages) -> Iterator[tuple[str, F
         )
 
 
-def listed_in_vain(asked: Asked, catalog: KnownPages) -> Iterator[tuple[str, Finding]]:
+def listed_in_vain(asked: Asked, catalog: PageRows) -> Iterator[tuple[str, Finding]]:
     """Entries of sitemaps that no search engine can use."""
     listed: dict[str, list[str]] = {}
     for row in all_rows(asked, _LISTED):

@@ -13,7 +13,7 @@ import msgspec
 from quadloom.asking.audit.across_links import Asked, listed_in_vain, missing_partners
 from quadloom.asking.audit.report import PageFindings, pages_of
 from quadloom.asking.statistics import all_rows
-from quadloom.asking.urls import KnownPages, fingerprint_of, page_of
+from quadloom.asking.urls import PageRows, fingerprint_of, page_of
 from quadloom.model.finding import Finding
 from quadloom.model.outcome import Outcome, PageRow
 from quadloom.settings import AuditSettings
@@ -111,7 +111,7 @@ def across_pages(stores: Stores, asked: Asked | None = None) -> dict[str, list[F
     return found_across(asked or stores.quads.parts, stores.catalog, stores.settings.audit)
 
 
-def found_across(asked: Asked, catalog: KnownPages, wanted: AuditSettings) -> dict[str, list[Finding]]:
+def found_across(asked: Asked, catalog: PageRows, wanted: AuditSettings) -> dict[str, list[Finding]]:
     """The same for pages that need not be in a warehouse."""
     found: dict[str, list[Finding]] = {}
     for url, finding in _all_across(asked, catalog) if wanted.checks else ():
@@ -120,7 +120,7 @@ def found_across(asked: Asked, catalog: KnownPages, wanted: AuditSettings) -> di
     return found
 
 
-def _all_across(asked: Asked, catalog: KnownPages) -> Iterator[tuple[str, Finding]]:
+def _all_across(asked: Asked, catalog: PageRows) -> Iterator[tuple[str, Finding]]:
     for conflict in _conflicts(asked):
         name = conflict.predicate.rpartition("/")[2]
         finding = Finding(

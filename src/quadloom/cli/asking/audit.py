@@ -15,10 +15,10 @@ from quadloom.asking.audit.baseline import BaselineWriter, read_baseline
 from quadloom.asking.audit.formats import GravestFindings, junit, sarif
 from quadloom.asking.audit.linking_pages import with_linking_pages
 from quadloom.asking.audit.markdown import markdown
-from quadloom.asking.audit.places import Places, archived
 from quadloom.asking.audit.report import AuditReport, PageFindings, pages_of
 from quadloom.asking.audit.report import audit as audited
 from quadloom.asking.audit.shacl import with_shapes
+from quadloom.asking.audit.source_lines import SourceLines, archived
 from quadloom.asking.finding_codes import refuse_unknown
 from quadloom.asking.search import moment
 from quadloom.cli.asking.audit_text import report_lines, rule_lines, screen_lines
@@ -109,7 +109,7 @@ def audit(
         if shapes:
             pages = with_shapes(pages, shapes, read.graph)
         report = comparison.report(gravest, pages, code)
-        places = Places(read.body)
+        places = SourceLines(read.body)
         gravest.place(lambda record: _filed(places.record(record), read))
         report = _with_files(places.report(report), read)
     else:
@@ -122,7 +122,7 @@ def audit(
             if shapes:
                 pages = with_shapes(pages, shapes, stores.quads.graph)
             report = comparison.report(gravest, pages, code)
-            places = Places(archived(stores))
+            places = SourceLines(archived(stores))
             report = places.report(with_linking_pages(report, stores))
             gravest.place(places.record)
     if site and not report.sites:  # a misspelt site must not pass a check

@@ -18,7 +18,7 @@ _MOST_PAGES = 300  # that are read from the archive for one report
 _WIDTH = 160
 
 
-class Places:
+class SourceLines:
     """Reads each page once. `read`: the body of a page by its URL, empty if there is none."""
 
     def __init__(self, read: Callable[[str], bytes]) -> None:

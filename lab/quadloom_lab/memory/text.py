@@ -50,13 +50,14 @@ class MemoryText:
         def ask(plan: Plan) -> MemoryHits:
             found = [(_score(document, plan), document) for document in known if _matches(document, plan)]
             found.sort(key=lambda pair: (-pair[0], -pair[1].fetched_at))
-            return MemoryHits(len(found), found)
+            most = [document for _, document in found if _matched(document, plan) >= plan.least]
+            return MemoryHits(most or [document for _, document in found], found)
 
         vocabulary = MemoryVocabulary(self._documents.values())
         plan = plan_search(parsed, vocabulary, ask, exact=request.exact)
         marked = highlights_of(plan.last)
         found = _ranked(plan)[request.offset : request.offset + max(0, request.limit)]
-        every = [document for _, document in plan.steps[-1][1].pages]
+        every = plan.counted.counted
         return SearchAnswer(
             hits=tuple(_hit(score, document, marked, request) for score, document in found),
             total=len(every),
@@ -64,7 +65,7 @@ class MemoryText:
             corrections=plan.corrections,
             missing=plan.missing,
             offers=plan.offers,
-            most_words=plan.most_words,
+            most_words=plan.last.partial and any(score < _TIER for score, _ in found),
             newest=parsed.newest,
             highlights=marked,
         )
@@ -84,8 +85,12 @@ class MemoryText:
 
 
 class MemoryHits(msgspec.Struct, frozen=True):
-    count: int
+    counted: list[TextDocument]
     pages: list[tuple[float, TextDocument]]
+
+    @property
+    def count(self) -> int:
+        return len(self.counted)
 
 
 class MemoryVocabulary:
@@ -124,8 +129,16 @@ def _tokens(document: TextDocument, field: WayField) -> list[str]:
 
 
 def _matches(document: TextDocument, plan: Plan) -> bool:
-    matched = sum(_count(document, wish) > 0 for wish in plan.wishes)
-    return matched >= plan.least and not any(_count(document, wish) for wish in plan.unwanted)
+    found = [(wish.required, _count(document, wish) > 0) for wish in plan.wishes]
+    if plan.partial:
+        matches = all(there for required, there in found if required) and any(there for _, there in found)
+    else:
+        matches = all(there for _, there in found)
+    return matches and not any(_count(document, wish) for wish in plan.unwanted)
+
+
+def _matched(document: TextDocument, plan: Plan) -> int:
+    return sum(_count(document, wish) > 0 for wish in plan.wishes)
 
 
 def _score(document: TextDocument, plan: Plan) -> float:

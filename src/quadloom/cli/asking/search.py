@@ -42,12 +42,13 @@ def search(
     """Find pages by words: `opera "open air" concert* title:gala -cancelled`.
 
     Pages with all words come first. If they are few, other forms, the nearest spelling and words that begin with the
-    last word are searched too, and then pages with most of the words.
+    last word are searched too, and then pages with some of the words, the best first. The number of pages found counts
+    those with all words, if there are any.
 
     Parameters
     ----------
     words
-        words, "phrases", prefix*, field:word, -word to exclude, after:2026-01-31, before:2026
+        words, "phrases", prefix*, field:word, +word to require, -word to exclude, after:2026-01-31, before:2026
     vocabulary
         only pages that use this ontology: schema, foaf or a namespace
     language
@@ -178,7 +179,7 @@ def _notes(answer: SearchAnswer) -> list[str]:
     notes += (f"No page has {word}." for word in answer.missing if word not in corrected)
     notes += (f"Did you mean {item.used}?" for item in answer.offers)
     if answer.most_words and answer.total:
-        notes.append("Some of these pages have only most of the words.")
+        notes.append("Some of these pages have only some of the words.")
     return notes
 
 
@@ -200,6 +201,8 @@ def _print_hit(s: Session, hit: Hit) -> None:
     s.out.print(Text("  " + harmless(page), "cyan"), soft_wrap=True)
     for other in hit.also_at:
         s.out.print(Text("  also at " + harmless(other), "dim"), soft_wrap=True)
+    if hit.lacks:
+        s.out.print(Text("  without " + harmless(", ".join(hit.lacks)), "dim"), soft_wrap=True)
     if hit.snippet:
         opening, closing = MARKS
         text = Text()

@@ -90,18 +90,19 @@ class PostgresText:
         started = time.perf_counter()
         parsed = text_query.parse(request.text)
         self._vocabulary.refresh()
-        search = PostgresSearch(self._database, parsed, request)
+        search = PostgresSearch(self._database, self._vocabulary, parsed, request)
         plan = plan_search(parsed, self._vocabulary, search.ask, synonyms=self._synonyms, exact=request.exact)
         marked = highlights_of(plan.last)
+        found = search.page(plan)
         return SearchAnswer(
-            hits=tuple(_hit(row, marked, request) for row in search.page(plan)),
-            total=plan.steps[-1][1].count,
-            facets=self._facets(search.last) if request.facets else {},
+            hits=tuple(_hit(row, marked, request) for row in found),
+            total=plan.counted.count,
+            facets=self._facets(plan.counted.counted) if request.facets else {},
             seconds=time.perf_counter() - started,
             corrections=plan.corrections,
             missing=plan.missing,
             offers=plan.offers,
-            most_words=plan.most_words,
+            most_words=plan.last.partial and any(row.tier == 0 for row in found),
             newest=parsed.newest,
             highlights=marked,
         )

@@ -16,12 +16,11 @@ from quadloom.stores.protocols.text import Highlights, Hit, SearchAnswer, Search
 from quadloom.stores.tantivy.documents import excerpt_of, title_of
 from quadloom.stores.tantivy.search import (
     FoundPage,
-    GatheredVocabulary,
     Scatter,
     TantivySearch,
-    TantivyVocabulary,
     one_after_another,
 )
+from quadloom.stores.tantivy.vocabulary import GatheredVocabulary, TantivyVocabulary
 from quadloom.stores.text_queries import text_query
 from quadloom.stores.text_queries.query_plan import IndexVocabulary, plan_search
 from quadloom.stores.text_queries.snippets import highlights_of, snippet
@@ -102,17 +101,18 @@ def answer(
     marked = highlights_of(plan.last)
     found = search.page(plan) if request.limit > 0 else []
     if request.snippets:
+        found = search.with_lacking_words(plan.last, found)
         hits = tuple(_hit(page, commits[page.place], marked, request) for page in found)
     else:
         hits = tuple(commits[page.place].hit(page.score, page.address) for page in found)
     return SearchAnswer(
         hits=hits,
-        total=plan.steps[-1][1].count,
-        facets=_facets(commits, search.last_queries) if request.facets else {},
+        total=plan.counted.count,
+        facets=_facets(commits, plan.counted.queries) if request.facets else {},
         seconds=time.perf_counter() - started,
         corrections=plan.corrections,
         missing=plan.missing,
-        most_words=plan.most_words,
+        most_words=plan.last.partial and any(page.tier == 0 for page in found),
         offers=plan.offers,
         newest=parsed.newest,
         highlights=marked,
@@ -155,6 +155,7 @@ def _hit(found: FoundPage, committed: CommittedIndex, marked: Highlights, reques
         excerpt=page.excerpt if request.excerpts else "",
         explanation=found.explanation,
         tier=found.tier,
+        lacks=found.lacks,
     )
 
 

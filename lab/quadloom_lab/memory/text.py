@@ -122,9 +122,8 @@ def _field_tokens(text: str) -> list[str]:
 
 def _tokens(document: TextDocument, field: WayField) -> list[str]:
     if field == "words":
-        return [token for name in FIELDS for token in _field_tokens(getattr(document, name, ""))]
-    texts = {name: text for name in FIELDS if (text := getattr(document, name, ""))}
-    analysed = analyse_fields(texts, document.language)
+        return [token for text in document.texts.values() for token in _field_tokens(text)]
+    analysed = analyse_fields(document.texts, document.language)
     return (analysed.stems if field == "stems" else analysed.endings).split()
 
 
@@ -152,8 +151,9 @@ def _count(document: TextDocument, wish: Wish) -> float:
 def _way(document: TextDocument, way: Way, field: str) -> float:
     if way.field != "words":
         return way.weight * _runs(_tokens(document, way.field), way)
-    fields = (field,) if field else tuple(FIELDS)
-    return sum(way.weight * FIELDS[name] * _runs(_field_tokens(getattr(document, name, "")), way) for name in fields)
+    fields = (("body", "rest") if field == "body" else (field,)) if field else tuple(FIELDS)
+    texts = document.texts
+    return sum(way.weight * FIELDS[name] * _runs(_field_tokens(texts.get(name, "")), way) for name in fields)
 
 
 def _runs(words: list[str], way: Way) -> int:
@@ -207,7 +207,7 @@ def _on_site(document: TextDocument, value: str) -> bool:
 def _hit(score: float, document: TextDocument, marked: Highlights, request: SearchRequest) -> Hit:
     if not request.snippets:
         return Hit(id=document.id, score=score)
-    text = document.body or document.literals
+    text = document.main_text or document.literals
     return Hit(
         id=document.id,
         score=score,

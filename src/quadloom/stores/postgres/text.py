@@ -155,12 +155,12 @@ class PostgresText:
 
 
 def _row(document: TextDocument) -> tuple[object, ...]:
-    texts = {name: plain(getattr(document, name)) for name in FIELD_WEIGHTS}
+    texts = {name: plain(text) for name, text in document.texts.items()}
     analysed = document.analysed or analyse_fields(texts, document.language)
     return (
         plain(document.id),
         plain(document.title),
-        plain((document.body or document.literals)[:EXCERPT]),
+        plain((document.main_text or document.literals)[:EXCERPT]),
         plain(_BETWEEN.join(document.types)),
         plain(_BETWEEN.join(document.vocabularies)),
         plain(document.site),
@@ -180,7 +180,7 @@ def _vector(texts: dict[str, str], analysed: AnalysedText) -> str:
     split = word_analyzer().analyze
     for field, weight in FIELD_WEIGHTS.items():
         position += _GAP
-        for word in split(plain(analysed.searched(field, texts[field]))):
+        for word in split(plain(analysed.searched(field, texts.get(field, "")))):
             position += 1
             known = places.get(word)
             if known is None:

@@ -25,6 +25,7 @@ MAX_HITS = 10_000
 TIER = 200.0
 FIELD_WEIGHTS = {
     "title": "A", "headings": "B", "description": "B", "literals": "C", "links": "C", "images": "C", "body": "D",
+    "rest": "D", "address": "D",
 }  # fmt: skip
 LISTS = ("types", "vocabularies")
 STEM, ENDING = "=", "<"  # before stems and endings in a vector

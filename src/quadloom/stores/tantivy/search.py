@@ -22,7 +22,8 @@ from tantivy import Occur, Query
 
 from quadloom.documents.words.analysis import STEM_FIELDS
 from quadloom.documents.words.scripts import readable
-from quadloom.stores.protocols.text import ScorePart, SearchRequest
+from quadloom.stores.protocols.text import Hit, ScorePart, SearchRequest
+from quadloom.stores.tantivy.documents import SHOWN
 from quadloom.stores.tantivy.vocabulary import TantivyVocabulary, WordRarity
 from quadloom.stores.text_queries.query_plan import FEW, Plan, SearchPlan, Way, Wish
 from quadloom.stores.text_queries.text_query import Clause, ParsedText, site_names
@@ -34,6 +35,7 @@ _OPTIONAL = 0.2  # weight of function words
 _NEAR, _SLOP = 0.2, 2  # weight of words near each other, and how many other words may be between them
 _QUESTION_WEIGHTS = {"title": 0.4, "headings": 0.2, "description": 0.6, "literals": 0.6}
 _TITLE_WORDS = 5
+_TEXT = ("body", "rest")  # where `text:word` looks
 _FORMS_TIE, _FIELDS_TIE = 0.3, 0.3
 _START_PAGES = 4
 _SITES = 50  # ports of one host
@@ -41,18 +43,22 @@ _NAME_WORDS = 4
 
 
 class SearchedIndex(Protocol):
-    """One commit of one index. `weights`: of the fields of words."""
+    """One commit of one index. `weights`: of the fields of words. `has_copies`: not every page is shown."""
 
     schema: tantivy.Schema
     searcher: tantivy.Searcher
     vocabulary: TantivyVocabulary
     weights: dict[str, float]
+    has_copies: bool
+
+    def page(self, address: tantivy.DocAddress) -> Hit: ...
 
 
 class QueryBuilder:
     """Queries for one index."""
 
     def __init__(self, index: SearchedIndex, rarity: WordRarity) -> None:
+        self._index = index
         self._schema = index.schema
         self._searcher = index.searcher
         self._vocabulary = index.vocabulary
@@ -69,7 +75,7 @@ class QueryBuilder:
         else:
             parts += self._unwanted(plan)
         if not any(occur is Occur.Must for occur, _ in parts):
-            parts.append((Occur.Must, Query.all_query()))  # "-not" alone excludes from everything
+            parts.append((Occur.Must, self._every_page()))  # "-not" alone excludes from everything
         return Query.boolean_query(parts) if len(parts) > 1 else parts[0][1]
 
     def most_words(self, plan: Plan, filters: Sequence[tuple[Occur, Query]]) -> Query:
@@ -83,12 +89,19 @@ class QueryBuilder:
         fewest = max(0, plan.least - len(required))
         return Query.boolean_query([*required, *words], minimum_number_should_match=fewest)
 
+    def _every_page(self) -> Query:
+        """All pages that are no copies of others."""
+        if not self._index.has_copies:
+            return Query.all_query()
+        return Query.const_score_query(Query.term_query(self._schema, "copy_of", SHOWN, "basic"), 1.0)
+
     def start_pages(self, parsed: ParsedText, filters: Sequence[tuple[Occur, Query]]) -> Query | None:
         """Start pages of hosts that are named like the question: `hexo` → https://hexo.io/."""
         starts = self._start_pages(parsed)
         if not starts:
             return None
-        return Query.boolean_query([(Occur.Must, Query.term_set_query(self._schema, "id", list(starts))), *filters])
+        chosen = Query.term_set_query(self._schema, "id", list(starts))
+        return Query.boolean_query([(Occur.Must, chosen), (Occur.Must, self._every_page()), *filters])
 
     def _words(self, plan: Plan) -> Query:
         """All words, or any of them. What only adds to the score is given to pages that match."""
@@ -132,7 +145,7 @@ class QueryBuilder:
         if way.field in STEM_FIELDS:
             names: Iterable[str] = (way.field,)
         else:
-            names = (field,) if field else self._fields
+            names = (_TEXT if field == "body" else (field,)) if field else self._fields
         if not way.prefix:
             known = [self._vocabulary.fields_with(token) for token in way.tokens]
             names = [name for name in names if all(name in fields for fields in known)]
@@ -210,7 +223,7 @@ class QueryBuilder:
 
     def lacking(self, plan: Plan, addresses: Sequence[tantivy.DocAddress]) -> list[tuple[str, ...]]:
         """For each of these pages: words of the question that it does not have."""
-        ids = [self._searcher.doc(address).get_first("id") or "" for address in addresses]
+        ids = [self._index.page(address).id for address in addresses]
         some = Query.const_score_query(Query.term_set_query(self._schema, "id", ids), 0.0)
         with_word: dict[str, set[tuple[int, int]]] = {}
         for wish in plan.wishes:

@@ -12,7 +12,12 @@ from quadloom.documents.words.analysis import STEM_FIELDS
 from quadloom.stores.text_queries.query_plan import WayField, rarity
 
 _LANGUAGES = 8
-_WALKED = ("body", "title", "literals")  # fields whose words are listed; the others repeat the body, or nearly so
+_WALKED = (
+    "body",
+    "title",
+    "literals",
+    "rest",
+)  # fields whose words are listed; the others repeat the body, or nearly so
 _MANY = 100  # words: if more are listed, those of body and title are enough
 
 

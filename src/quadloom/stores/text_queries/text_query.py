@@ -20,7 +20,8 @@ MAX_CLAUSES = 64
 MAX_TEXT = 2000
 MIN_PREFIX = 2  # characters; a shorter prefix would match half of the dictionary
 FIELDS = {
-    **{name: name for name in WORD_FIELDS}, "heading": "headings", "link": "links", "image": "images", "text": "body",
+    **{name: name for name in WORD_FIELDS if name != "rest"}, "url": "address",
+    "heading": "headings", "link": "links", "image": "images", "text": "body",
     "data": "literals", "site": "site", "host": "host", "lang": "language", "language": "language", "kind": "kind",
     "type": "types", "types": "types", "vocabulary": "vocabularies",
 }  # fmt: skip

@@ -16,7 +16,7 @@ from quadloom.asking.sparql.prefixes import PREFIXES
 from quadloom.documents.words.analysis import tokens_of
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.protocols.text import Highlights, SearchRequest, TextIndex
-from quadloom.stores.text_queries.snippets import aligned, snippet
+from quadloom.stores.text_queries.snippets import aligned, offsets, snippet
 
 _TYPE = f"{PREFIXES['rdf']}type"
 _MAX_PAGES = 30  # of the text index, per search
@@ -34,6 +34,7 @@ class Thing(msgspec.Struct, frozen=True, kw_only=True):
     types: tuple[str, ...] = ()
     property: str = ""
     text: str = ""
+    marks: tuple[tuple[int, int], ...] = ()  # in JSON, as in `Hit`
     pages: tuple[str, ...] = ()
     score: float = 0.0
 
@@ -55,6 +56,12 @@ def find_things(index: TextIndex, quads: QuadStore, request: SearchRequest) -> l
                 found[thing.iri] = replace(best, pages=(*known.pages, hit.id))
     chosen = [thing for thing in found.values() if not request.types or set(request.types) & set(thing.types)]
     return sorted(chosen, key=lambda thing: -thing.score)[: max(0, request.limit)]
+
+
+def for_json(thing: Thing) -> Thing:
+    """With plain text, and the places of its matches beside it."""
+    text, marks = offsets(thing.text)
+    return replace(thing, text=text, marks=marks)
 
 
 def _of_page(quads: QuadStore, page: str, marked: Highlights) -> Iterable[Thing]:

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from msgspec.structs import asdict
 
-from quadloom.asking.search import MARKS, search_request, why_nothing
+from quadloom.asking.search import MARKS, for_json, search_request, why_nothing
 from quadloom.asking.search import search as find
 from quadloom.asking.sparql.prefixes import shorten
 from quadloom.asking.things.found import Thing, find_things
+from quadloom.asking.things.found import for_json as thing_for_json
 from quadloom.cli.options import FailEmpty, Sites, Types
 from quadloom.cli.session import Session, harmless, session
 from quadloom.errors import NothingFound
@@ -116,7 +117,7 @@ def search(
 
 def _print_things(s: Session, found: list[Thing], *, fail_empty: bool) -> None:
     if s.json:
-        s.emit({"ok": True, "things": [{**asdict(thing), "text": _plain(thing.text)} for thing in found]})
+        s.emit({"ok": True, "things": [asdict(thing_for_json(thing)) for thing in found]})
     else:
         rows = [
             (thing.label or shorten(thing.iri), " ".join(map(shorten, thing.types[:2])), thing.iri, thing.pages[0])
@@ -155,7 +156,7 @@ def _print_hits(s: Session, answer: SearchAnswer, reasons: Sequence[str] = ()) -
 def _record(answer: SearchAnswer) -> dict[str, object]:
     hits = []
     for hit in answer.hits:
-        hits.append({**asdict(hit), "snippet": _plain(hit.snippet)})
+        hits.append(asdict(for_json(hit)))
         del hits[-1]["excerpt"]
     return {
         "ok": True,
@@ -217,9 +218,3 @@ def _print_explanation(s: Session, hit: Hit) -> None:
         s.print(f"    {'×' if part.factor else '+'} {part.value:8.3f}  {part.what}", "dim")
     if hit.explanation:
         s.print(f"    = {hit.score:8.3f}", "dim")
-
-
-def _plain(snippet: str) -> str:
-    for mark in MARKS:
-        snippet = snippet.replace(mark, "")
-    return snippet

@@ -23,6 +23,7 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     score: float
     title: str = ""
     snippet: str = ""  # plain text; the words that matched are between \x02 and \x03
+    marks: tuple[tuple[int, int], ...] = ()  # in JSON, whose snippet is plain text: begin and end of each such word
     types: tuple[str, ...] = ()
     site: str = ""
     language: str = ""

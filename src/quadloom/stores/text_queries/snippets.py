@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from functools import lru_cache
+from itertools import accumulate
 
 from quadloom.documents.words.scripts import is_gram, normalised, readable
 from quadloom.stores.protocols.text import Highlights
@@ -17,7 +18,11 @@ _LENGTH = 240
 _BEFORE = 40  # characters before the first match, if its sentence begins further away
 _LONGEST_LEAD = 120
 _SHORTEST_STEM, _LONGEST_ENDING = 4, 5
+_MARK = re.compile(f"[{OPEN}{CLOSE}]")
 _WORD = re.compile(r"\w+")
+_LINE_FEED = re.compile("\n")
+_SHORTEST_SENTENCE = 60  # characters of a line without the sign at its end
+_CLOSING = frozenset(".!?…。！？।")
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]+")  # but not the end of a line
 _LINE_END = re.compile(r"\s*\n\s*")
 _CLOSED = frozenset(".!?…:;,·|。！？।")  # a line that ends so needs no mark before the next one
@@ -51,7 +56,7 @@ def snippet(text: str, highlights: Highlights, *, length: int = _LENGTH) -> str:
     """The sentences with most of the words, marked by `OPEN` and `CLOSE`; the beginning of the text without any. Lines
     that are no sentences, as of lists and tables, are separated by ` · `."""
     places = _places(text, highlights)
-    start = _sentence_start(text, _best_start(places, length))
+    start = _sentence_start(text, _best_start(_in_sentences(text, places), length))
     end = min(len(text), start + length)
     if end < len(text):
         blank = text.rfind(" ", start + length // 2, end)
@@ -66,6 +71,13 @@ def snippet(text: str, highlights: Highlights, *, length: int = _LENGTH) -> str:
     if end < len(text):
         parts.append(" …")
     return _LINE_END.sub(_between_lines, "".join(parts).strip())
+
+
+def offsets(marked: str) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """A snippet as plain text, and the begin and end of each match in it."""
+    parts = _MARK.split(marked)
+    ends = list(accumulate(map(len, parts)))
+    return "".join(parts), tuple(zip(ends[:-1:2], ends[1::2], strict=False))
 
 
 def _between_lines(end: re.Match[str]) -> str:
@@ -196,6 +208,20 @@ def _best_start(places: list[tuple[int, int]], length: int) -> int:
         if right - left > best_count:
             best, best_count = begin, right - left
     return best
+
+
+def _in_sentences(text: str, places: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The matches in lines that are sentences, if there are any: a title and names of properties explain less."""
+    lines = [0]  # where lines begin, and the end of the text
+    lines += (at.end() for at in _LINE_FEED.finditer(text))
+    sentences = []
+    for place in places:
+        number = bisect_right(lines, place[0])
+        end = lines[number] - 1 if number < len(lines) else len(text)
+        begin = lines[number - 1]
+        if end - begin >= _SHORTEST_SENTENCE or text[begin:end].rstrip()[-1:] in _CLOSING:
+            sentences.append(place)
+    return sentences or places
 
 
 def _sentence_start(text: str, match: int) -> int:

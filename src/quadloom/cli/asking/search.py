@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 from quadloom.asking.search import MARKS, for_json, search_request, why_nothing
 from quadloom.asking.search import search as find
 from quadloom.asking.sparql.prefixes import shorten
-from quadloom.asking.things.found import Thing, find_things
+from quadloom.asking.things.found import FoundThings, find_things
 from quadloom.asking.things.found import for_json as thing_for_json
 from quadloom.cli.options import FailEmpty, Sites, Types
 from quadloom.cli.session import Session, harmless, session
@@ -115,15 +115,17 @@ def search(
         raise NothingFound("no page matches", hint=_NOTHING_HINT)
 
 
-def _print_things(s: Session, found: list[Thing], *, fail_empty: bool) -> None:
+def _print_things(s: Session, found: FoundThings, *, fail_empty: bool) -> None:
     if s.json:
-        s.emit({"ok": True, "things": [asdict(thing_for_json(thing)) for thing in found]})
+        s.emit({"ok": True, "things": [asdict(thing_for_json(thing)) for thing in found], "unread": found.unread})
     else:
         rows = [
             (thing.label or shorten(thing.iri), " ".join(map(shorten, thing.types[:2])), thing.iri, thing.pages[0])
             for thing in found
         ]
         s.table(["thing", "type", "iri", "page"], rows)
+        for page in found.unread:
+            s.say(f"not all statements of {page} were read; narrow the search with --site or more words")
         s.say(f"{len(found)} found; to see what all pages state about one: `quadloom show IRI`")
     if not found and fail_empty:
         raise NothingFound("no thing matches", hint=_NOTHING_HINT)

@@ -100,7 +100,7 @@ def _places(text: str, marked: Highlights) -> list[tuple[int, int]]:
     # Offsets in the folded text are offsets in the text, and searching it costs a twentieth of folding each word.
     folded = _aligned_text(text)
     found = _found(folded, marked)
-    if _UNALIGNED in folded:
+    if UNALIGNED in folded:
         found |= _unaligned(text, folded, marked)
     places: list[tuple[int, int]] = []
     for begin, end in sorted(found, key=lambda span: (span[0], -span[1])):
@@ -180,7 +180,7 @@ class _Folded(dict[int, str]):
         if unicodedata.category(character) in ("Mn", "Mc") and not 0x300 <= code <= 0x36F:
             folded = character
         if len(folded) != 1:
-            folded = _UNALIGNED if _WORD.search(character + folded) else " "
+            folded = UNALIGNED if _WORD.search(character + folded) else " "
         self[code] = folded
         return folded
 
@@ -188,14 +188,12 @@ class _Folded(dict[int, str]):
 _ASCII = 0x80
 _FOREIGN = 1.3  # bytes a character, from which most of a text is not ASCII
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
-_UNALIGNED = "\uffff"
+UNALIGNED = "\uffff"  # a letter that folds to several
 _FOLDED = _Folded()
 # Vowel signs and the like are no letters to `\w`, yet belong to their word.
 _SIGNS = "\u0591-\u05c7\u064b-\u065f\u0900-\u0903\u093a-\u094f\u0951-\u0957\u0981-\u0983\u09bc-\u09cd\u0a01-\u0a03"
-_FOLDED_WORD = re.compile(
-    rf"[\w{_UNALIGNED}{_SIGNS}\u0a3c-\u0a4d\u0abc-\u0acd\u0b3c-\u0b4d\u0bbe-\u0bcd\u0c3e-\u0c4d]+"
-)
-_UNALIGNED_WORD = re.compile(rf"\w*{_UNALIGNED}[\w{_UNALIGNED}]*")
+_FOLDED_WORD = re.compile(rf"[\w{UNALIGNED}{_SIGNS}\u0a3c-\u0a4d\u0abc-\u0acd\u0b3c-\u0b4d\u0bbe-\u0bcd\u0c3e-\u0c4d]+")
+_UNALIGNED_WORD = re.compile(rf"\w*{UNALIGNED}[\w{UNALIGNED}]*")
 
 
 def _best_start(places: list[tuple[int, int]], length: int) -> int:

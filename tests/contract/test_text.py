@@ -275,6 +275,7 @@ def test_no_text_raises(index: TextIndex) -> None:
         text = "".join(chance.choice(signs) + chance.choice(("", " ")) for _ in range(chance.randrange(1, 12)))
         index.search(SearchRequest(text=text, facets=True))
     index.search(SearchRequest(text="x " * 100_000))
+    index.search(SearchRequest(text="`+`의 기능"))
     index.search(SearchRequest(text="fox", limit=0, offset=-5))
     index.search(SearchRequest(text="fox", limit=10**9, offset=10**9))
 

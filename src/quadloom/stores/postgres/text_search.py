@@ -31,6 +31,8 @@ LISTS = ("types", "vocabularies")
 STEM, ENDING = "=", "<"  # before stems and endings in a vector
 _SIGNS = {"words": "", "stems": STEM, "endings": ENDING}
 _RANK = "'{0.33, 0.4, 0.6, 1.0}'"  # of D, C, B, A
+_QUESTION_RANK = "'{0.3, 0.2, 0.1, 0.15}'"  # for many words: see `quadloom.stores.tantivy.search`
+_TITLE_WORDS = 5
 _RANKS = {
     "exact": 10.0,
     "form": 9.0,
@@ -42,6 +44,7 @@ _RANKS = {
     "near": 3.0,
     "part": 6.0,
 }
+_BY_LENGTH = 1  # divides a rank by 1 + the logarithm of the number of words
 _OPTIONAL = 0.2
 _SAMPLE = 2000  # documents
 _SAMPLE_SECONDS = 60.0
@@ -174,7 +177,7 @@ class PostgresSearch:
             share = (_OPTIONAL if wish in plan.optional else 1.0) * self._rarity(wish)
             ranks = []
             for kind, query in _by_kind(wish).items():
-                ranks.append(f"{_RANKS[kind] * share} * ts_rank({_RANK}, words, %s::tsquery, 1)")
+                ranks.append(f"{_RANKS[kind] * share} * ts_rank({_rank(plan)}, words, %s::tsquery, {_BY_LENGTH})")
                 values.append(query)
             parts.append(f"greatest({', '.join(ranks)})" if len(ranks) > 1 else ranks[0])
         return SqlCondition(f"({' + '.join(parts)})" if parts else "0.0::float8", values)
@@ -226,7 +229,8 @@ class PostgresSearch:
             share = (_OPTIONAL if wish in step.optional else 1.0) * self._rarity(wish)
             for kind, query in _by_kind(wish).items():
                 value = self._database.execute(
-                    f"SELECT ts_rank({_RANK}, words, %s::tsquery, 1) FROM text_document WHERE id = %s", (query, row.id)
+                    f"SELECT ts_rank({_rank(step)}, words, %s::tsquery, {_BY_LENGTH}) FROM text_document WHERE id = %s",
+                    (query, row.id),
                 )[0][0]
                 if value:
                     parts.append(ScorePart(f"{wish.text}: {kind}", value * _RANKS[kind] * share))
@@ -309,6 +313,10 @@ def _most_words(plan: Plan) -> SqlCondition:
     queries = [_query(wish.ways, wish.field) for wish in plan.wishes]
     counted = " + ".join(["(words @@ %s::tsquery)::int"] * len(queries))
     return SqlCondition(f"{counted} >= {plan.least}", queries)
+
+
+def _rank(plan: Plan) -> str:
+    return _QUESTION_RANK if plan.size > _TITLE_WORDS else _RANK
 
 
 def _by_kind(wish: Wish) -> dict[str, str]:

@@ -35,6 +35,7 @@ _OPTIONAL = 0.2  # weight of function words
 _NEAR, _SLOP = 0.2, 2  # weight of words near each other, and how many other words may be between them
 _QUESTION_WEIGHTS = {"title": 0.4, "headings": 0.2, "description": 0.6, "literals": 0.6}
 _TITLE_WORDS = 5
+_ANSWERS = ("title", "body")
 _TEXT = ("body", "rest")  # where `text:word` looks
 _FORMS_TIE, _FIELDS_TIE = 0.3, 0.3
 _START_PAGES = 4
@@ -65,7 +66,7 @@ class QueryBuilder:
         self._weights = index.weights
         self._fields = tuple(name for name in index.weights if name not in STEM_FIELDS)
         self._rarity = rarity
-        self._wishes: dict[tuple[int, int], tuple[Wish, Query]] = {}  # by identity: plans share most of their wishes
+        self._wishes: dict[tuple[int, bool], tuple[Wish, Query]] = {}  # by identity: plans share most of their wishes
 
     def query(self, plan: Plan, filters: Sequence[tuple[Occur, Query]]) -> Query:
         """Pages of one step of a plan."""
@@ -84,8 +85,8 @@ class QueryBuilder:
         return Query.boolean_query(parts)
 
     def _most(self, plan: Plan) -> Query:
-        required = [(Occur.Must, self.wish(wish, plan.size)) for wish in plan.wishes if wish.required]
-        words = [(Occur.Should, self.wish(wish, plan.size)) for wish in plan.wishes if not wish.required]
+        required = [(Occur.Must, self.wish(wish, plan.size, partial=True)) for wish in plan.wishes if wish.required]
+        words = [(Occur.Should, self.wish(wish, plan.size, partial=True)) for wish in plan.wishes if not wish.required]
         fewest = max(0, plan.least - len(required))
         return Query.boolean_query([*required, *words], minimum_number_should_match=fewest)
 
@@ -106,10 +107,13 @@ class QueryBuilder:
     def _words(self, plan: Plan) -> Query:
         """All words, or any of them. What only adds to the score is given to pages that match."""
         words = [
-            (Occur.Must if wish.required or not plan.partial else Occur.Should, self.wish(wish, plan.size))
+            (
+                Occur.Must if wish.required or not plan.partial else Occur.Should,
+                self.wish(wish, plan.size, plan.partial),
+            )
             for wish in plan.wishes
         ]
-        extra = [Query.boost_query(self.wish(wish, plan.size), _OPTIONAL) for wish in plan.optional]
+        extra = [Query.boost_query(self.wish(wish, plan.size, plan.partial), _OPTIONAL) for wish in plan.optional]
         extra += [query for pair in plan.neighbours if (query := self._near(pair)) is not None]
         if not extra:
             return Query.boolean_query([*words, *self._unwanted(plan)])
@@ -128,19 +132,19 @@ class QueryBuilder:
     def _unwanted(self, plan: Plan) -> list[tuple[Occur, Query]]:
         return [(Occur.MustNot, self.wish(wish, plan.size)) for wish in plan.unwanted]
 
-    def wish(self, wish: Wish, size: int) -> Query:
-        cached = self._wishes.get((id(wish), size))
+    def wish(self, wish: Wish, size: int, partial: bool = False) -> Query:
+        cached = self._wishes.get((id(wish), partial))
         if cached is None:
             ways: dict[str, list[Query]] = {}  # by field
             for way in wish.ways:
-                for field, query in self._ways(way, wish.field, size):
+                for field, query in self._ways(way, wish.field, size, partial):
                     ways.setdefault(field if size > _TITLE_WORDS else "", []).append(query)
             fields = [_best_of(queries, _FORMS_TIE if size > _TITLE_WORDS else _TIE) for queries in ways.values()]
             query = _best_of(fields, _FIELDS_TIE) if fields else Query.empty_query()
-            cached = self._wishes[id(wish), size] = (wish, query)
+            cached = self._wishes[id(wish), partial] = (wish, query)
         return cached[1]
 
-    def _ways(self, way: Way, field: str, size: int) -> list[tuple[str, Query]]:
+    def _ways(self, way: Way, field: str, size: int, partial: bool = False) -> list[tuple[str, Query]]:
         """By field, without fields in which nothing matches."""
         if way.field in STEM_FIELDS:
             names: Iterable[str] = (way.field,)
@@ -149,6 +153,9 @@ class QueryBuilder:
         if not way.prefix:
             known = [self._vocabulary.fields_with(token) for token in way.tokens]
             names = [name for name in names if all(name in fields for fields in known)]
+            # Some words of a long question are looked for where they matter: the other fields would treble the cost.
+            if partial and size > _TITLE_WORDS and not field and "body" in names:
+                names = [name for name in names if name in _ANSWERS]
         found = []
         for name in names:
             weight = way.weight * _weight(name, self._weights.get(name, 0.0), size)
@@ -244,7 +251,7 @@ class QueryBuilder:
             found = [
                 (value * share, f"{wish.text}: {way.kind} {' '.join(map(readable, way.tokens))} in {field}")
                 for way in wish.ways
-                for field, query in self._ways(way, wish.field, plan.size)
+                for field, query in self._ways(way, wish.field, plan.size, plan.partial)
                 if (value := self._value(query, address))
             ]
             found.sort(reverse=True)

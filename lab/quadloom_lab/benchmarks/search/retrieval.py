@@ -61,9 +61,8 @@ def retrieval(
     found: list[tuple[str, dict[str, list[float]], int, list[float]]] = []
     with tempfile.TemporaryDirectory(prefix="quadloom-search-") as temporary:
         folder = Path(temporary)
-        engines: list[Engine] = [
-            QuadloomEngine(folder / "quadloom"), Fts5AnyWord(folder / "fts5"), PlainTantivy(folder / "tantivy"),
-        ]  # fmt: skip
+        engines: list[Engine] = [QuadloomEngine(folder / "quadloom")]
+        engines += (Fts5AnyWord(folder / "fts5"), PlainTantivy(folder / "tantivy"))
         for engine in engines:
             progress(f"{engine.name}: {len(documents)} documents, {len(collection.questions)} questions")
             with closing(engine):

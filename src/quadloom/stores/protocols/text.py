@@ -33,7 +33,7 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     also_at: tuple[str, ...] = ()  # URLs of the same content: duplicates, its feed, its data file
     gone: bool = False  # the server said 404 or 410 at the last visit
     explanation: tuple[ScorePart, ...] = ()
-    lacks: tuple[str, ...] = ()  # words of the question that this page does not have, besides those that no page has
+    lacks: tuple[str, ...] = ()  # words of a question of up to twelve that this page lacks, besides those that all lack
     tier: int = 0  # steps of the search that this page satisfies beyond the last one: a higher tier is always better
 
 

@@ -33,6 +33,8 @@ TIER = 200.0
 _TIE = 0.2
 _OPTIONAL = 0.2  # weight of function words
 _NEAR, _SLOP = 0.2, 2  # weight of words near each other, and how many other words may be between them
+_MOST_NEAR = 5_000  # documents with the rarer of two such words: to compare places in more takes milliseconds
+_MOST_LACKED = 12  # words of a question of which hits say what they lack
 _QUESTION_WEIGHTS = {"title": 0.4, "headings": 0.2, "description": 0.6, "literals": 0.6}
 _TITLE_WORDS = 5
 _ANSWERS = ("title", "body")
@@ -124,7 +126,8 @@ class QueryBuilder:
 
     def _near(self, pair: tuple[str, str]) -> Query | None:
         """These words near each other, in the text of the page."""
-        if not all("body" in self._vocabulary.fields_with(token) for token in pair):
+        counts = [self._vocabulary.fields_with(token).get("body", 0) for token in pair]
+        if not 0 < min(counts) <= _MOST_NEAR:
             return None
         rarity = self._rarity.factor(self._vocabulary, "body", pair, any_field=False)
         return Query.boost_query(Query.phrase_query(self._schema, "body", [*pair], slop=_SLOP), _NEAR * rarity)
@@ -355,9 +358,9 @@ class TantivySearch:
         return list(seen.values())[self._offset : self._offset + self._limit]
 
     def with_lacking_words(self, plan: Plan, pages: Sequence[FoundPage]) -> list[FoundPage]:
-        """The same pages, with what they lack if a word of the question may be missing."""
+        """The same pages, with what they lack if a word of the question may be missing, and it has not too many."""
         found = list(pages)
-        for place, build in enumerate(self._builders if plan.partial else ()):
+        for place, build in enumerate(self._builders if plan.partial and plan.size <= _MOST_LACKED else ()):
             some = [at for at, page in enumerate(found) if page.place == place and not page.tier]
             lacking = build.lacking(plan, [found[at].address for at in some]) if some else []
             for at, words in zip(some, lacking, strict=True):

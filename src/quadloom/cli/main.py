@@ -83,6 +83,7 @@ _OWN_COMMANDS = {
     },
     "Data in and out, upkeep": {
         "export": ("upkeep.export_import:export", "Write quads, pages or a description of the data."),
+        "bulk": ("upkeep.extraction:bulk", "Write the data of whole archives as tables, without a warehouse."),
         "import": ("upkeep.export_import:import_", "Read WARC files and RDF dumps into the warehouse."),
         "verify": ("upkeep.maintenance:verify", "Compare archive, quads and text with the catalog."),
         "rebuild": ("upkeep.maintenance:rebuild", "Rebuild quads and text from the archive."),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 import msgspec
 
-from quadloom.asking.audit.report import template_of
 from quadloom.asking.changes.history import PageHistory, version_of
 from quadloom.asking.changes.readable_changes import PropertyChange
 from quadloom.asking.changes.timeline import version_changes
@@ -25,6 +26,7 @@ MOST_PAGES = 1000
 _MOST_COMPARED = 60  # pages whose versions are read: some ten milliseconds each
 _MOST_SCANNED = 200_000  # pages among which those that are gone are looked for
 _SLICE = 5_000
+_NUMBER = re.compile(r"\d+")
 
 
 class ChangedPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -153,3 +155,9 @@ def _compared(stores: Stores, reader: VersionReader, row: PageRow, page: Changed
 def _group(site: str, template: str, pages: list[ChangedPage]) -> ChangedGroup:
     new, gone = sum(page.is_new for page in pages), sum(page.is_gone for page in pages)
     return ChangedGroup(site=site, template=template, new=new, changed=len(pages) - new - gone, gone=gone)
+
+
+def template_of(url: str) -> str:
+    """The part of an address that pages of one kind share: its folders, numbers replaced by `*`."""
+    folders = urlsplit(url).path.split("/")[1:-1]
+    return "/" + "".join(f"{_NUMBER.sub('*', folder)}/" for folder in folders)

@@ -121,6 +121,9 @@ def findings(
     else:  # the address of an example leaves no room on a terminal
         names = ["severity", "code", "pages", "findings", *([] if s.is_terminal else ["example"]), "message"]
         s.table(names, [[getattr(defect, name) for name in names] for defect in counted[:limit]])
+    total = sum(defect.findings for defect in counted) if codes else len(counted)
+    if total > limit and not s.json:
+        s.say(f"{limit} of {total} are printed; all of them: --limit {total}")
     if not counted:
         s.say("no findings" + (f" {' '.join(codes)}; to list those in use: `quadloom findings`" if codes else ""))
     elif codes and (total := sum(defect.findings for defect in counted)) > len(located):

@@ -54,7 +54,7 @@ def stats(
 def _tables(found: WarehouseNumbers, numbers: Summary) -> Iterator[tuple[list[str], Sequence[Sequence[object]]]]:
     """The columns and rows of each list."""
     yield ["the warehouse", "count"], labelled(found)
-    for name, unit in (("classes", "things"), ("properties", "statements"), ("vocabularies", "statements")):
+    for name, unit in (("classes", "descriptions"), ("properties", "statements"), ("vocabularies", "statements")):
         yield [name, unit], [(shorten(value), count) for value, count in getattr(numbers, name)]
     for name in ("sites", "kinds", "outcomes"):
         yield [name, "pages"], getattr(numbers, name)
@@ -126,6 +126,8 @@ def findings(
         s.say(f"{limit} of {total} are printed; all of them: --limit {total}")
     if not counted:
         s.say("no findings" + (f" {' '.join(codes)}; to list those in use: `quadloom findings`" if codes else ""))
+    elif codes and (total := sum(defect.findings for defect in counted)) > len(located):
+        s.say(f"{len(located):,} of {total:,} findings; to see more, raise --limit")
     elif not codes:
         s.say("to list the pages: `quadloom findings CODE`; docs/reference/findings.md explains the codes")
     return 1 if fail_found and any(defect.severity != "info" for defect in counted) else 0

@@ -10,9 +10,20 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Tests start hundreds of interpreters: with bytecode on disk each comes up in two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test test-all coverage lint types bench docs site dist sbom native-check clean web browser-parts
+.PHONY: help setup demo test test-all coverage lint types bench docs site dist sbom native-check clean web browser-parts
 
 setup: $(STAMP)
+
+help:
+	@echo "make demo          crawl six sites that come with Quadloom, offline, and ask three questions"
+	@echo "make test          set up, lint and run the tests; SEED=1234 repeats an order"
+	@echo "make test-all      the same with the long proofs"
+	@echo "make lint          ruff, mypy, import layers, lengths of files and folders"
+	@echo "make docs          write the generated pages of docs/reference again"
+	@echo "make web           the browser parts of the site; needs npm"
+	@echo "make bench         CPU of a visit by phase"
+	@echo "make native-check  what is in C under sanitizers; needs gcc"
+	@echo "make coverage site dist types clean"
 
 # Each runs again only when the dependencies change, so it costs nothing the second time. The demo needs no test tools.
 $(RUNTIME): pyproject.toml requirements.txt $(wildcard src/quadloom/documents/native/*.[ch])
@@ -51,7 +62,7 @@ test: setup lint
 		echo "alone, because they judge time:"; \
 		$(BIN)/python -m pytest -n 0 -m "timing and not slow" $(TIMING) && exit $$others
 
-test-all: setup lint
+test-all: setup lint native-check
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "(slow or not slow) and not timing" --timeout 1800 && others=0 || others=1; \
 		echo "alone, because they judge time:"; \
 		$(BIN)/python -m pytest -n 0 -m "(slow or not slow) and timing" --timeout 1800 $(TIMING) && exit $$others
@@ -96,7 +107,7 @@ dist: $(TOOLS) browser-parts
 	@$(BIN)/python -m build --outdir dist .
 	@$(MAKE) --silent sbom
 
-# What is in C under GCC's sanitizers. Needs gcc; takes some minutes.
+# What is in C under GCC's sanitizers, leaks included. Needs gcc; takes some minutes.
 native-check: setup
 	@tools/check_native.sh $(BIN)/python
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from quadloom.cli.main import run
 from quadloom.errors import DiskFull
 from quadloom.model.page import Page
 from quadloom.model.quads import Quads
 from quadloom.model.text import TextDocument
 from quadloom.settings import CrawlSettings, GuardSettings, PolitenessSettings, Settings, StoreSettings
 from quadloom.stores.archive.warc import WarcArchive
-from quadloom.stores.archive.warc_record import encode
+from quadloom.stores.archive.warc_record import encode, file_header
 from quadloom.stores.quads.oxigraph import OxigraphQuads
 from quadloom.stores.sqlite.catalog import SqliteCatalog
 from quadloom.stores.sqlite.database import SqliteDatabase
@@ -139,3 +141,43 @@ def test_a_crawl_goes_on_when_one_of_its_disks_is_full(disk: Path, tmp_path: Pat
     with Warehouse.read(tmp_path / "w", settings=forgotten) as warehouse:
         advice = warehouse.maintenance.verify().advice
     assert "stores.directories" in advice
+
+
+def test_what_is_written_elsewhere(disk: Path, tmp_path: Path) -> None:
+    """Exports, reports, lakes and copies on a full disk: an error with a hint, the older file stays, and all is well
+    when there is room."""
+    path, warc = tmp_path / "w", tmp_path / "pages.warc.gz"
+    pages = [
+        Page(url, url, 200, (("content-type", "text/html"),), _page(n), 1.7e9, 0.1)
+        for n in range(60)
+        for url in [f"http://a.example/{n}"]
+    ]
+    warc.write_bytes(file_header(warc.name, 0.0) + b"".join(encode(page).member for page in pages))
+    assert run(["-w", str(path), "import", str(warc)]) == 0
+    (disk / "all.nq").write_text("older")
+    rest = os.open(disk / "rest", os.O_WRONLY | os.O_CREAT)
+    with suppress(OSError):
+        while True:
+            os.write(rest, bytes(4096))
+    os.close(rest)
+    commands = [
+        ["export", str(disk / "all.nq")],
+        ["report", "-o", str(disk / "report.html")],
+        ["lake", "sync", str(disk / "lake")],
+        ["backup", str(disk / "copy")],
+    ]
+    for command in commands:
+        assert run(["-w", str(path), *command]) == 6, command
+    assert (disk / "all.nq").read_text() == "older"
+    (disk / "rest").unlink()
+    (disk / "ballast").unlink()
+    for command in commands:
+        assert run(["-w", str(path), *command]) == 0, command
+    assert (disk / "all.nq").read_text().count("Whale") >= len(pages)
+
+
+def _page(number: int) -> bytes:
+    noise = os.urandom(300).hex()
+    return (
+        f'<title>Whale {number}</title><p vocab="http://schema.org/" typeof="Event"><b property="name">{noise}'.encode()
+    )

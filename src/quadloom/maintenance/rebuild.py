@@ -26,6 +26,7 @@ from quadloom.model.link import Discovery
 from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.model.page import Page
 from quadloom.model.quads import Quads
+from quadloom.process.checksums import set_aside
 from quadloom.process.clock import unix_time
 from quadloom.process.failpoints import Failpoints
 from quadloom.settings import IndexSettings, Settings
@@ -124,12 +125,14 @@ def rebuild(
 
     Graphs that come from no page, the scores of topical crawls, are copied. A page that is not archived, because its
     site forbids it or its record is damaged, keeps its graph if that can still be read, and is visited again. Links
-    that the strategies of `settings` choose are queued. All links of the pages are appended to the link matrix.
+    that the strategies of `settings` choose are queued. All links of the pages are appended to the link matrix, without
+    its damaged files.
     `elsewhere`: other processes do the files of the archive; what they did not find is done here.
     """
     done = archived = unreadable = 0
     named: list[UnreadableRecord] = []
     fresh = msgspec.structs.replace(stores, quads=quads, text=text)
+    set_aside(stores.places.links)
     recorder = LinkRecorder(stores.places.links)
     counted = Statistics()
     settings = msgspec.structs.replace(settings, index=large_commits(settings.index))

@@ -27,9 +27,10 @@ from quadloom.model.page import Page
 from quadloom.model.page_result import PageResult
 from quadloom.model.wire import decode, encode
 from quadloom.process.bulk_tasks import BulkJob, Runner, TaskResult
+from quadloom.process.checksums import changed_files
 from quadloom.process.durable import is_writable
 from quadloom.settings import Settings
-from quadloom.stores.opened import Stores
+from quadloom.stores.opened import INDEXES, Stores
 from quadloom.stores.protocols.archive import MISSING_FILE
 
 FOLDER = "verify.tasks"
@@ -39,7 +40,7 @@ _MOST = 1000  # differences that the task of one file reports
 class Drift(msgspec.Struct, frozen=True):
     """One difference from the catalog."""
 
-    what: str  # archive quads text description links, stray-graph stray-document stray-description, unindexed
+    what: str  # archive quads text description links file, stray-graph stray-document stray-description, unindexed
     subject: str
     detail: str
 
@@ -65,15 +66,17 @@ def verify(
     runner: Runner | None = None,
     resume: bool = False,
 ) -> VerifyReport:
-    """Compare every page's archive records, graph, document, description and links with the catalog. Reads everything,
-    writes nothing.
+    """Compare every page's archive records, graph, document, description and links with the catalog, rows with
+    themselves, and files of the indexes with their checksums. Reads everything, writes nothing. Raises `StoreError` if
+    the database is damaged.
 
     Archived pages are transformed again, because only that shows whether the graph has what the page says. Files of the
     archive are read one after another; with a `runner` they are its tasks. `resume`: files that an interrupted run has
     finished are not read again.
     """
+    stores.catalog.check()
     plan, names = FilePlan(), _Inventory(stores)
-    drifts: list[Drift] = []
+    drifts = list(_changed_files(stores))
     pages = checked = 0
     for row in all_pages(stores.catalog):
         pages += 1
@@ -104,6 +107,13 @@ def verify(
     drifts.extend(names.strays())
     results.finish()
     return VerifyReport(pages=pages, drifts=tuple(drifts[:limit]), advice=_advice(stores, pages, drifts))
+
+
+def _changed_files(stores: Stores) -> Iterator[Drift]:
+    """Files of the indexes that are not what was written: queries would fail, or find less."""
+    for folder in (*map(stores.places.current, INDEXES), stores.places.links):
+        for name in changed_files(folder):
+            yield Drift("file", str(folder / name), "the file has changed on disk since it was written")
 
 
 def _in_this_process(stores: Stores) -> Runner:

@@ -20,6 +20,7 @@ import msgspec
 from quadloom.errors import SettingsError, StoreError
 from quadloom.model.phase import ALL_PHASES, PhaseName
 from quadloom.process import clock
+from quadloom.process.checksums import note_files
 from quadloom.process.limits import return_freed_memory
 from quadloom.settings import Settings
 from quadloom.stores.backends import local_indexes, open_archive, open_quads, open_state, open_text, query_source
@@ -152,6 +153,8 @@ def open_stores(
         if writable and not indexes_them:
             _create_missing(places, settings)
         indexes = _open_indexes(places, settings, writable=indexes_them)
+        if indexes_them:
+            closing.callback(_note_files, places)
         closing.callback(indexes.quads.close)
         closing.callback(indexes.text.close)
         yield Stores(
@@ -199,6 +202,11 @@ def _open_indexes(places: Places, settings: Settings, *, writable: bool) -> _Ind
         quads.close()
         text.close()
     raise AssertionError("unreachable")
+
+
+def _note_files(places: Places) -> None:
+    for folder in (*map(places.current, INDEXES), places.links):
+        note_files(folder)
 
 
 def _generation(places: Places) -> tuple[int, ...]:

@@ -175,6 +175,11 @@ class Catalog(Protocol):
         """Hosts of all pages."""
         ...
 
+    def check(self) -> None:
+        """Read everything in the database that can be compared with itself. Raises `StoreError` if something is not
+        what was written."""
+        ...
+
     def counts(self) -> dict[str, int]:
         """Pages by outcome, kind and status, as `outcome:new`, `kind:html`, `status:200` …"""
         ...

@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from quadloom.model.outcome import ArchiveRef, PageRow, Settlement
 from quadloom.model.phase import Owed, waiting_states
-from quadloom.model.wire import encode
 from quadloom.stores.protocols.catalog import (
     FIRST_UNINDEXED,
     IndexedPage,
@@ -40,6 +39,7 @@ from quadloom.stores.sql.catalog_rows import (
     waiting_counts,
     written,
 )
+from quadloom.stores.sql.row_checks import check_rows
 from quadloom.stores.sql.statements import (
     EVERYTHING,
     BulkStatement,
@@ -50,7 +50,7 @@ from quadloom.stores.sql.statements import (
     update,
     upsert,
 )
-from quadloom.stores.sql.stored_records import decode
+from quadloom.stores.sql.stored_records import decode, encode
 
 # Pages that wait for the indexes. The partial index serves only queries that repeat exactly this condition.
 BEHIND = "(indexed_quads <> quads_digest OR indexed_text <> text_digest)"
@@ -193,6 +193,9 @@ class SqlCatalog:
 
     def hosts(self) -> list[str]:
         return [row[0] for row in self._database.execute("SELECT DISTINCT host FROM page")]
+
+    def check(self) -> None:
+        check_rows(self._database)
 
     def counts(self) -> dict[str, int]:
         rows = self._database.execute(

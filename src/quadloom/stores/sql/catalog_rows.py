@@ -12,9 +12,8 @@ from msgspec.structs import replace
 
 from quadloom.model.outcome import ArchiveRef, Outcome, PageRow, Settlement
 from quadloom.model.phase import Owed
-from quadloom.model.wire import encode
 from quadloom.stores.protocols.catalog import VisitRow
-from quadloom.stores.sql.stored_records import decode
+from quadloom.stores.sql.stored_records import decode, encode
 
 
 class RowFacts(NamedTuple):

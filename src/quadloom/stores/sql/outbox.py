@@ -9,10 +9,9 @@ from msgspec.structs import replace
 
 from quadloom.model.event import Notice
 from quadloom.model.outcome import ArchiveRef
-from quadloom.model.wire import encode
 from quadloom.stores.protocols.outbox import NOBODY, Delivery, moved_notice
 from quadloom.stores.sql.statements import SqlDatabase, first, insert, update
-from quadloom.stores.sql.stored_records import decode
+from quadloom.stores.sql.stored_records import decode, encode
 
 _LARGEST = (1 << 63) - 1
 _APPEND = insert("notice", "at subscription record")

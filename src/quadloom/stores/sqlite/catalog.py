@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from quadloom.stores.sql.catalog import SqlBacklog, SqlCatalog, SqlValues
 from quadloom.stores.sql.outbox import SqlOutbox
 from quadloom.stores.sql.statements import first, insert
+from quadloom.stores.sql.stored_records import damaged
 from quadloom.stores.sqlite.database import SqliteDatabase
 
 _LEASE = insert("page_lease", "fingerprint owner")
@@ -17,6 +18,13 @@ class SqliteCatalog(SqlCatalog):
 
     def __init__(self, database: SqliteDatabase) -> None:
         super().__init__(database, SqlValues(database), SqliteBacklog(database))
+
+    def check(self) -> None:
+        """Of the file, too: whether its trees are whole and every index agrees with its table."""
+        found = first(self._database.execute("PRAGMA integrity_check(1)"))
+        if found is None or found[0] != "ok":
+            raise damaged(str(found[0]) if found is not None else "it cannot be checked")
+        super().check()
 
 
 class SqliteBacklog(SqlBacklog):

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import msgspec
 
-from quadloom.model.event import Notice
+from quadloom.errors import StoreError
 from quadloom.model.link import Discovery, LinkKind
 from quadloom.model.outcome import PageRow
 from quadloom.model.url import canonical, fingerprint, host_of
-from quadloom.model.wire import decode
-from quadloom.stores.protocols.catalog import VisitRow
+from quadloom.stores.sql.row_checks import check_rows
+from quadloom.stores.sql.stored_records import decode
 
 _Row = tuple[str | bytes | int | float | None, ...]
 
@@ -35,15 +35,10 @@ class DamagedDatabase:
     def is_whole(self) -> bool:
         if self._first("PRAGMA integrity_check(1)") != ("ok",) or self._first("SELECT 1 FROM page LIMIT 1") != (1,):
             return False
-        return self._all_are("page", PageRow) and self._all_are("visit", VisitRow) and self._all_are("notice", Notice)
-
-    def _all_are(self, table: str, kind: type[object]) -> bool:
-        """Whether all records of a table can be decoded. SQLite has no checksums, so it does not see every damage."""
         assert self._connection is not None
         try:
-            for (record,) in self._connection.execute(f"SELECT record FROM {table}"):
-                decode(record, kind)
-        except (sqlite3.Error, msgspec.MsgspecError, UnicodeDecodeError, TypeError):
+            check_rows(self._connection)
+        except (sqlite3.Error, StoreError, TypeError):
             return False
         return True
 
@@ -56,7 +51,7 @@ class DamagedDatabase:
         found = self._first("SELECT record FROM page WHERE fingerprint=?", (number,))
         if found is None or not isinstance(found[0], bytes):
             return None
-        with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
+        with contextlib.suppress(StoreError):
             return decode(found[0], PageRow)
         return None
 

@@ -193,7 +193,9 @@ def translated(path: Path) -> Iterator[None]:
     """Failures of the engine as our errors."""
     try:
         yield
-    except (ValueError, OSError) as error:
+    except BaseException as error:
+        if not isinstance(error, ValueError | OSError) and type(error).__name__ != "PanicException":  # not importable
+            raise
         words = str(error)
         if "No space left" in words or "os error 28" in words or "StorageFull" in words:
             raise DiskFull(

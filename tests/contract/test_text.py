@@ -135,7 +135,7 @@ def test_what_became_of_the_words_is_told(index: TextIndex) -> None:
     assert (exact.hits, exact.missing) == ((), ("straßenmusk",))
     assert [item.used for item in exact.offers] == ["strassenmusik"]
     answer = index.search(SearchRequest(text="jazz qqqqqq"))
-    assert answer.missing == ("qqqqqq",) and answer.most_words and answer.total == 2
+    assert answer.missing == ("qqqqqq",) and answer.most_words and answer.total == 2  # those with jazz
     assert not index.search(SearchRequest(text="jazz")).most_words
 
 
@@ -150,6 +150,32 @@ def test_words_may_be_written_together_or_apart(index: TextIndex) -> None:
     apart = index.search(SearchRequest(text="wordcloud"))
     assert [hit.id for hit in apart.hits] == [cloud]
     assert [(item.asked, item.used) for item in apart.corrections] == [("wordcloud", "word cloud")]
+
+
+def test_a_question_in_a_sentence_finds_the_page_with_most_of_it(index: TextIndex) -> None:
+    index.put(
+        [
+            TextDocument(id="http://c.example/swift", title="Swifts", body="Swifts return to the nest of last year."),
+            TextDocument(id="http://c.example/nest", title="Nest", body="Birds build a nest of straw."),
+        ]
+    )
+    index.commit()
+    answer = index.search(SearchRequest(text="which birds find their nest again every year after long journeys abroad"))
+    assert {hit.id for hit in answer.hits[:2]} == {"http://c.example/swift", "http://c.example/nest"}
+    assert answer.most_words and answer.total == 2
+    assert {"journeys", "abroad"} <= set(answer.missing)
+
+
+def test_all_words_count_and_pages_with_some_follow(index: TextIndex) -> None:
+    answer = index.search(SearchRequest(text="jazz berlin", facets=True))
+    assert [hit.id for hit in answer.hits] == ["http://a.example/jazz", "http://b.example/"]
+    assert answer.total == 1 and answer.facets["sites"] == [("a.example", 1)]
+
+
+def test_what_is_required_is_never_left_out(index: TextIndex) -> None:
+    assert ids(index, "+berlin jazz") == ["a.example/jazz"]
+    assert ids(index, '"quick brown" anywhere') == ["a.example/jazz"]
+    assert ids(index, '"brown jazz" fox') == ids(index, "+nowhere fox") == ids(index, "title:café jazz") == []
 
 
 def test_pages_with_most_of_the_words_are_told_only_if_there_are_any(index: TextIndex) -> None:
@@ -249,6 +275,7 @@ def test_no_text_raises(index: TextIndex) -> None:
         text = "".join(chance.choice(signs) + chance.choice(("", " ")) for _ in range(chance.randrange(1, 12)))
         index.search(SearchRequest(text=text, facets=True))
     index.search(SearchRequest(text="x " * 100_000))
+    index.search(SearchRequest(text="`+`의 기능"))
     index.search(SearchRequest(text="fox", limit=0, offset=-5))
     index.search(SearchRequest(text="fox", limit=10**9, offset=10**9))
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from quadloom.cli.session import Session, session
 from quadloom.errors import UsageError
+from quadloom_lab.benchmarks.search.collections import read_collection
 from quadloom_lab.benchmarks.search.evaluation import SearchQuality, evaluate
 from quadloom_lab.benchmarks.search.known_items import KINDS, lexicons
+from quadloom_lab.benchmarks.search.retrieval import MEASURES, Estimate, retrieval
 from quadloom_lab.benchmarks.search.scale import query_times
 
 
-def search(*, language: tuple[str, ...] = (), questions: int = 40, seed: int = 1, documents: int = 0) -> None:
+def search(
+    *, language: tuple[str, ...] = (), questions: int = 40, seed: int = 1, documents: int = 0, collection: str = ""
+) -> None:
     """Ask known-item questions in ten languages, beside SQLite FTS5 and plain tantivy on the same texts.
 
     Prints mean reciprocal rank (MRR) and the share of questions with the right page first and among the first five.
@@ -24,8 +30,14 @@ def search(*, language: tuple[str, ...] = (), questions: int = 40, seed: int = 1
         seed of pages and questions
     documents
         instead, measure the time of a query on this many generated documents; 300000 take some minutes
+    collection
+        instead, ask the questions of the test collection in this folder (BEIR's or SMART's format), and print nDCG@10,
+        MAP, MRR and recall@100 with confidence intervals
     """
     s = session()
+    if collection:
+        _print_retrieval(s, Path(collection), seed)
+        return
     if documents:
         _print_times(s, documents)
         return
@@ -53,6 +65,35 @@ def _rows(found: SearchQuality) -> list[tuple[str, ...]]:
             scores = [found.score(cost.engine, language, kind) for kind in (*KINDS, "all")]
             rows.append((language, cost.engine, *(f"{s.mrr:.2f}/{s.first:.2f}/{s.five:.2f}" for s in scores)))
     return rows
+
+
+def _print_retrieval(s: Session, folder: Path, seed: int) -> None:
+    collected = read_collection(folder)
+    found = retrieval(collected, seed=seed, progress=s.say)
+    if s.json:
+        s.emit({"documents": len(collected.documents), "questions": len(collected.questions), "engines": found})
+        return
+    s.table(
+        ("engine", *MEASURES, "without answer", "CPU-ms", "p95"),
+        [
+            (
+                one.engine,
+                *(_estimated(one.measures[measure]) for measure in MEASURES),
+                str(one.unanswered),
+                f"{one.cpu_ms:.1f}",
+                f"{one.cpu_ms_p95:.1f}",
+            )
+            for one in found
+        ],
+    )
+    s.table(
+        ("quadloom ahead of", *MEASURES),
+        [(one.engine, *(_estimated(one.ahead[measure], "+.3f") for measure in MEASURES)) for one in found[1:]],
+    )
+
+
+def _estimated(value: Estimate, digits: str = ".3f") -> str:
+    return f"{value.mean:{digits}} ({value.low:{digits}} … {value.high:{digits}})"
 
 
 def _print_times(s: Session, documents: int) -> None:

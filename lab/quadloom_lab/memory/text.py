@@ -50,13 +50,14 @@ class MemoryText:
         def ask(plan: Plan) -> MemoryHits:
             found = [(_score(document, plan), document) for document in known if _matches(document, plan)]
             found.sort(key=lambda pair: (-pair[0], -pair[1].fetched_at))
-            return MemoryHits(len(found), found)
+            most = [document for _, document in found if _matched(document, plan) >= plan.least]
+            return MemoryHits(most or [document for _, document in found], found)
 
         vocabulary = MemoryVocabulary(self._documents.values())
         plan = plan_search(parsed, vocabulary, ask, exact=request.exact)
         marked = highlights_of(plan.last)
         found = _ranked(plan)[request.offset : request.offset + max(0, request.limit)]
-        every = [document for _, document in plan.steps[-1][1].pages]
+        every = plan.counted.counted
         return SearchAnswer(
             hits=tuple(_hit(score, document, marked, request) for score, document in found),
             total=len(every),
@@ -64,7 +65,7 @@ class MemoryText:
             corrections=plan.corrections,
             missing=plan.missing,
             offers=plan.offers,
-            most_words=plan.most_words,
+            most_words=plan.last.partial and any(score < _TIER for score, _ in found),
             newest=parsed.newest,
             highlights=marked,
         )
@@ -84,8 +85,12 @@ class MemoryText:
 
 
 class MemoryHits(msgspec.Struct, frozen=True):
-    count: int
+    counted: list[TextDocument]
     pages: list[tuple[float, TextDocument]]
+
+    @property
+    def count(self) -> int:
+        return len(self.counted)
 
 
 class MemoryVocabulary:
@@ -117,15 +122,22 @@ def _field_tokens(text: str) -> list[str]:
 
 def _tokens(document: TextDocument, field: WayField) -> list[str]:
     if field == "words":
-        return [token for name in FIELDS for token in _field_tokens(getattr(document, name, ""))]
-    texts = {name: text for name in FIELDS if (text := getattr(document, name, ""))}
-    analysed = analyse_fields(texts, document.language)
+        return [token for text in document.texts.values() for token in _field_tokens(text)]
+    analysed = analyse_fields(document.texts, document.language)
     return (analysed.stems if field == "stems" else analysed.endings).split()
 
 
 def _matches(document: TextDocument, plan: Plan) -> bool:
-    matched = sum(_count(document, wish) > 0 for wish in plan.wishes)
-    return matched >= plan.least and not any(_count(document, wish) for wish in plan.unwanted)
+    found = [(wish.required, _count(document, wish) > 0) for wish in plan.wishes]
+    if plan.partial:
+        matches = all(there for required, there in found if required) and any(there for _, there in found)
+    else:
+        matches = all(there for _, there in found)
+    return matches and not any(_count(document, wish) for wish in plan.unwanted)
+
+
+def _matched(document: TextDocument, plan: Plan) -> int:
+    return sum(_count(document, wish) > 0 for wish in plan.wishes)
 
 
 def _score(document: TextDocument, plan: Plan) -> float:
@@ -139,8 +151,9 @@ def _count(document: TextDocument, wish: Wish) -> float:
 def _way(document: TextDocument, way: Way, field: str) -> float:
     if way.field != "words":
         return way.weight * _runs(_tokens(document, way.field), way)
-    fields = (field,) if field else tuple(FIELDS)
-    return sum(way.weight * FIELDS[name] * _runs(_field_tokens(getattr(document, name, "")), way) for name in fields)
+    fields = (("body", "rest") if field == "body" else (field,)) if field else tuple(FIELDS)
+    texts = document.texts
+    return sum(way.weight * FIELDS[name] * _runs(_field_tokens(texts.get(name, "")), way) for name in fields)
 
 
 def _runs(words: list[str], way: Way) -> int:
@@ -194,7 +207,7 @@ def _on_site(document: TextDocument, value: str) -> bool:
 def _hit(score: float, document: TextDocument, marked: Highlights, request: SearchRequest) -> Hit:
     if not request.snippets:
         return Hit(id=document.id, score=score)
-    text = document.body or document.literals
+    text = document.main_text or document.literals
     return Hit(
         id=document.id,
         score=score,

@@ -107,12 +107,12 @@ def folded(hits: Sequence[Hit], facts: dict[str, PageFact]) -> list[Hit]:
             keys.append((hit.title, hit.excerpt))
         same = next((by_content[key] for key in keys if key in by_content), None) or _listed(hit, kept)
         if same is not None:
-            others.setdefault(same.id, []).append(hit.id)
+            others.setdefault(same.id, []).extend((hit.id, *hit.also_at))
             continue
         kept.append(hit)
         for key in keys:
             by_content[key] = hit
-    return [replace(hit, also_at=tuple(others[hit.id])) if hit.id in others else hit for hit in kept]
+    return [replace(hit, also_at=(*hit.also_at, *others[hit.id])) if hit.id in others else hit for hit in kept]
 
 
 def _listed(hit: Hit, kept: Sequence[Hit]) -> Hit | None:

@@ -18,7 +18,7 @@ from quadloom.asking.sparql.prefixes import local_name, nearest, shorten, type_i
 from quadloom.errors import UsageError
 from quadloom.settings import seconds
 from quadloom.stores.protocols.text import Highlights, Hit, SearchAnswer, SearchRequest, TextIndex
-from quadloom.stores.text_queries.snippets import snippet
+from quadloom.stores.text_queries.snippets import offsets, snippet
 
 MARKS = ("\x02", "\x03")  # around words of a snippet that matched
 _FIRST_MOMENT = datetime.min.replace(tzinfo=UTC).timestamp()
@@ -120,6 +120,12 @@ def _is_gone(fact: PageFact | None) -> bool:
 
 def _shown(hit: Hit, marked: Highlights) -> Hit:
     return replace(hit, snippet=snippet(hit.excerpt, marked), excerpt="")
+
+
+def for_json(hit: Hit) -> Hit:
+    """With a snippet in plain text, and the places of its matches beside it."""
+    text, marks = offsets(hit.snippet)
+    return replace(hit, snippet=text, marks=marks)
 
 
 _FACETS = {

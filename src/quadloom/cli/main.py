@@ -199,5 +199,6 @@ def _leave(code: int) -> None:
 def _complain(message: str, hint: str, code: int) -> int:
     from quadloom.cli.session import harmless
 
-    sys.stderr.write(harmless(f"quadloom: {message}\nhint: {hint}\n"))
+    below = hint.replace("\n", "\n      ")  # a caret stands under its place in the line above
+    sys.stderr.write(harmless(f"quadloom: {message}\nhint: {below}\n"))
     return code

@@ -7,10 +7,13 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from quadloom.documents.syntaxes.rdf.blank_nodes import CanonicalLines, canonical
 from quadloom.documents.syntaxes.rdf.links import link_triples
 from quadloom.documents.syntaxes.terms import RDF, XSD
 from quadloom.documents.words.analysis import analyse_fields
+from quadloom.documents.words.simhash import simhash
 from quadloom.model.document import Transformed
 from quadloom.model.page import Page
 from quadloom.model.quads import NamedTriple, Quads, Triple
@@ -152,29 +155,27 @@ def text_document(
     """Words and facets of a page. `most`: characters of its literals."""
     host = host_of(page.final_url)
     literals, left_out = words_in(graph.stored.objects, most)
-    texts = {
-        "title": transformed.title,
-        "headings": transformed.headings,
-        "description": transformed.description,
-        "links": transformed.link_texts,
-        "images": transformed.image_texts,
-        "body": transformed.text,
-        "literals": literals,
-    }
-    analysed = analyse_fields({name: text for name, text in texts.items() if text}, transformed.language)
     document = TextDocument(
         id=graph.quads.graph,
-        **texts,
+        title=transformed.title,
+        headings=transformed.headings,
+        description=transformed.description,
+        links=transformed.link_texts,
+        images=transformed.image_texts,
+        body=transformed.text,
         main_spans=transformed.main_spans,
-        analysed=analysed,
+        literals=literals,
         types=_types(transformed, schema_org),
         vocabularies=vocabularies_of(graph.triples),
         site=site_of(host),
         host=host,
-        language=analysed.language,
         kind=transformed.kind,
         fetched_at=page.fetched_at,
+        canonical=transformed.canonical if transformed.canonical != graph.quads.graph else "",
     )
+    texts = document.texts
+    analysed = analyse_fields(texts, transformed.language)
+    document = replace(document, analysed=analysed, language=analysed.language, simhash=simhash(texts.get("body", "")))
     return IndexedText(document, left_out)
 
 

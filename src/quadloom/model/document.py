@@ -144,6 +144,13 @@ def spanned(text: str, spans: tuple[int, ...]) -> str:
     return "\n".join([text[start:end] for start, end in zip(spans[::2], spans[1::2], strict=True)])
 
 
+def complement(text: str, spans: tuple[int, ...]) -> str:
+    """What `spanned` leaves out."""
+    if not spans:
+        return ""
+    return spanned(text, (0, *spans, len(text))).strip()
+
+
 class PushOffer(msgspec.Struct, frozen=True, array_like=True):
     """A page's offer to be pushed: its hub announces changes (WebSub). `topic` is the page's own name for itself, by
     which the hub knows it. Both are absolute."""

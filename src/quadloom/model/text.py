@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from urllib.parse import unquote, urlsplit
+
 import msgspec
+
+from quadloom.model.document import complement, spanned
 
 
 class AnalysedText(msgspec.Struct, frozen=True):
@@ -40,3 +44,35 @@ class TextDocument(msgspec.Struct, frozen=True, kw_only=True):
     language: str = ""
     kind: str = ""
     fetched_at: float = 0.0
+    canonical: str = ""  # the page's own name for itself, if it is another one
+    simhash: int = 0  # of the main text: see `quadloom.documents.words.simhash`
+
+    @property
+    def main_text(self) -> str:
+        """What the page is about. Computed at each access, as are all properties."""
+        return spanned(self.body, self.main_spans)
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The texts that are searched, by field: `body` is the main text, and `rest` what else the page says."""
+        found = {
+            "title": self.title,
+            "headings": self.headings,
+            "description": self.description,
+            "literals": self.literals,
+            "links": self.links,
+            "images": self.images,
+            "body": self.main_text,
+            "rest": complement(self.body, self.main_spans),
+            "address": address_words(self.id),
+        }
+        return {name: text for name, text in found.items() if text}
+
+
+def address_words(url: str) -> str:
+    """The path of a URL as words: people name pages so, and half remember them."""
+    try:
+        path = unquote(urlsplit(url).path)
+    except ValueError:
+        return ""
+    return path.replace("/", " ").replace("-", " ").replace("_", " ").strip()

@@ -162,3 +162,28 @@ def test_things_have_the_words_in_their_texts() -> None:
     assert found[0].types == ("http://schema.org/Event",) and found[0].pages == (page,)
     assert "\x02Opera\x03" in found[0].text
     assert [thing.iri for thing in find_things(index, quads, search_request("opera", type=["Event"]))] == []
+
+
+def test_every_name_of_a_large_file_is_found_and_comes_first() -> None:
+    page, number = "http://a.example/all.ttl", 4_000
+    names = [f"Pump {at} of the harbour" if at % 2 else f"Valve {at}" for at in range(number)]
+    lines = [
+        f'<{page}#{at}> <http://www.w3.org/2000/01/rdf-schema#label> "{name}" <{page}> .\n'
+        for at, name in enumerate(names)
+    ]
+    quads = MemoryQuads()
+    quads.replace(Quads.of(page, "".join(sorted(lines)).encode()))
+    index = index_of(TextDocument(id=page, title="All parts", literals="\n".join(names)))
+    for wanted in (7, 1_999, 2_000, 3_998):
+        found = find_things(index, quads, search_request(names[wanted]))
+        assert (found[0].iri, found[0].label, found.unread) == (f"{page}#{wanted}", names[wanted], ())
+
+
+def test_pages_that_are_too_large_to_be_read_whole_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quadloom.asking.things.found._MOST_STATEMENTS", 3)
+    page = "http://a.example/all.ttl"
+    lines = [f'<{page}#{at}> <http://schema.org/name> "Valve {at}" <{page}> .\n' for at in range(5)]
+    quads = MemoryQuads()
+    quads.replace(Quads.of(page, "".join(lines).encode()))
+    index = index_of(TextDocument(id=page, literals="Valve 1"))
+    assert find_things(index, quads, search_request("valve")).unread == (page,)

@@ -80,6 +80,21 @@ class Fts5Engine:
         self._database.close()
 
 
+class Fts5AnyWord(Fts5Engine):
+    """For questions: any of the words, stems by Porter, title and text alike."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, "porter unicode61")
+        self.name = "fts5 porter"
+
+    def ask(self, text: str, limit: int) -> list[str]:
+        words = [f'"{word}"' for word in _WORD.findall(text)]
+        rows = self._database.execute(
+            "SELECT id FROM page WHERE page MATCH ? ORDER BY bm25(page) LIMIT ?", (" OR ".join(words), limit)
+        )
+        return [id for (id,) in rows] if words else []
+
+
 class PlainTantivy:
     name = "tantivy"
 

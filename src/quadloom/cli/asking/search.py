@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from msgspec.structs import asdict
 
-from quadloom.asking.search import MARKS, search_request, why_nothing
+from quadloom.asking.search import MARKS, for_json, search_request, why_nothing
 from quadloom.asking.search import search as find
 from quadloom.asking.sparql.prefixes import shorten
-from quadloom.asking.things.found import Thing, find_things
+from quadloom.asking.things.found import FoundThings, find_things
+from quadloom.asking.things.found import for_json as thing_for_json
 from quadloom.cli.options import FailEmpty, Sites, Types
 from quadloom.cli.session import Session, harmless, session
 from quadloom.errors import NothingFound
@@ -42,12 +43,13 @@ def search(
     """Find pages by words: `opera "open air" concert* title:gala -cancelled`.
 
     Pages with all words come first. If they are few, other forms, the nearest spelling and words that begin with the
-    last word are searched too, and then pages with most of the words.
+    last word are searched too, and then pages with some of the words, the best first. The number of pages found counts
+    those with all words, if there are any.
 
     Parameters
     ----------
     words
-        words, "phrases", prefix*, field:word, -word to exclude, after:2026-01-31, before:2026
+        words, "phrases", prefix*, field:word, +word to require, -word to exclude, after:2026-01-31, before:2026
     vocabulary
         only pages that use this ontology: schema, foaf or a namespace
     language
@@ -113,15 +115,17 @@ def search(
         raise NothingFound("no page matches", hint=_NOTHING_HINT)
 
 
-def _print_things(s: Session, found: list[Thing], *, fail_empty: bool) -> None:
+def _print_things(s: Session, found: FoundThings, *, fail_empty: bool) -> None:
     if s.json:
-        s.emit({"ok": True, "things": [{**asdict(thing), "text": _plain(thing.text)} for thing in found]})
+        s.emit({"ok": True, "things": [asdict(thing_for_json(thing)) for thing in found], "unread": found.unread})
     else:
         rows = [
             (thing.label or shorten(thing.iri), " ".join(map(shorten, thing.types[:2])), thing.iri, thing.pages[0])
             for thing in found
         ]
         s.table(["thing", "type", "iri", "page"], rows)
+        for page in found.unread:
+            s.say(f"not all statements of {page} were read; narrow the search with --site or more words")
         s.say(f"{len(found)} found; to see what all pages state about one: `quadloom show IRI`")
     if not found and fail_empty:
         raise NothingFound("no thing matches", hint=_NOTHING_HINT)
@@ -154,7 +158,7 @@ def _print_hits(s: Session, answer: SearchAnswer, reasons: Sequence[str] = ()) -
 def _record(answer: SearchAnswer) -> dict[str, object]:
     hits = []
     for hit in answer.hits:
-        hits.append({**asdict(hit), "snippet": _plain(hit.snippet)})
+        hits.append(asdict(for_json(hit)))
         del hits[-1]["excerpt"]
     return {
         "ok": True,
@@ -178,7 +182,7 @@ def _notes(answer: SearchAnswer) -> list[str]:
     notes += (f"No page has {word}." for word in answer.missing if word not in corrected)
     notes += (f"Did you mean {item.used}?" for item in answer.offers)
     if answer.most_words and answer.total:
-        notes.append("Some of these pages have only most of the words.")
+        notes.append("Some of these pages have only some of the words.")
     return notes
 
 
@@ -200,6 +204,8 @@ def _print_hit(s: Session, hit: Hit) -> None:
     s.out.print(Text("  " + harmless(page), "cyan"), soft_wrap=True)
     for other in hit.also_at:
         s.out.print(Text("  also at " + harmless(other), "dim"), soft_wrap=True)
+    if hit.lacks:
+        s.out.print(Text("  without " + harmless(", ".join(hit.lacks)), "dim"), soft_wrap=True)
     if hit.snippet:
         opening, closing = MARKS
         text = Text()
@@ -214,9 +220,3 @@ def _print_explanation(s: Session, hit: Hit) -> None:
         s.print(f"    {'×' if part.factor else '+'} {part.value:8.3f}  {part.what}", "dim")
     if hit.explanation:
         s.print(f"    = {hit.score:8.3f}", "dim")
-
-
-def _plain(snippet: str) -> str:
-    for mark in MARKS:
-        snippet = snippet.replace(mark, "")
-    return snippet

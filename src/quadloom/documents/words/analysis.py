@@ -3,7 +3,8 @@
 An index has these fields of words (`FIELDS`, with the weight of a match in each):
 
 * `title`, `headings`, `description`, `links` (texts of links in the main part), `images` (their alternative texts),
-  `literals` (texts of the page's data) and `body`. Headings and texts of links are in `body` too.
+  `literals` (texts of the page's data), `body` (the main text), `rest` (what else the page says: menus, teasers,
+  comments) and `address` (the path of the URL). Headings and texts of links are in `body` or `rest` too.
 * `endings`: in languages that write compounds as one word, stems of long words, reversed, each once:
   `Lederhandschuhe` → `huhcsdnahredel`, so that a prefix of it finds the compound by its last part.
 * `stems`: stems that differ from the page's words, each once, without positions. Only in those languages and in the
@@ -48,10 +49,11 @@ from quadloom.model.text import AnalysedText
 
 FIELDS: dict[str, float] = {
     "title": 3.0, "headings": 2.0, "description": 1.5, "literals": 1.5, "links": 1.0, "images": 0.8, "body": 1.0,
+    "rest": 0.1, "address": 0.5,
 }  # fmt: skip
 """Fields of words, with the weight of a match in each."""
 STEM_FIELDS = ("stems", "endings")
-SCHEMA = 2
+SCHEMA = 3
 """Version of this analysis. An index made by another one does not fit the questions: it must be rebuilt."""
 
 LONGEST = 64  # letters of a word; longer ones are no words
@@ -102,7 +104,7 @@ def analyse_fields(fields: Mapping[str, str], language: str = "") -> AnalysedTex
     return AnalysedText(language, rewritten, " ".join(found.stems), " ".join(found.endings))
 
 
-_IN_BODY = frozenset(("headings", "links"))
+_IN_BODY = frozenset(("headings", "links", "address"))
 
 
 def analyse_query(words: str, language: str | None = None, *, languages: tuple[str, ...] = ()) -> tuple[QueryWord, ...]:
@@ -175,7 +177,8 @@ def _parts(text: str, tokens: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     particle; else pairs."""
     if re.search(_HANGUL, text):
         word = _without_particle(text)
-        return (query_tokens(word),) if word != text else ()
+        bare = query_tokens(word) if word != text else ()
+        return (bare,) if bare else ()  # a particle after a sign, as in `+`의, has no word before it
     others = [(token,) for token in tokens if not is_gram(token)]
     if re.search(_HIRAGANA, text):
         found = [query_tokens(part) for part in re.findall(_PLACES, normalised(text))]

@@ -77,8 +77,15 @@ def read_files(
                     for file in files:
                         yield from read_warc(file, limits, report, others)
                 continue
-            most = limits.quads_per_page
-            yield from read_rdf(path, RDF_SUFFIXES[name], packing, default_graph=default_graph, now=now, most=most)
+            yield from read_rdf(
+                path,
+                RDF_SUFFIXES[name],
+                packing,
+                default_graph=default_graph,
+                now=now,
+                report=report,
+                most=limits.quads_per_page,
+            )
         except (QuadloomError, OSError) as error:
             hint = error.hint if isinstance(error, QuadloomError) else "check the file and its permissions"
             report(Finding("import-file", f"{path.name} was not read: {error}", "error", "fetch", advice=hint))
@@ -146,13 +153,18 @@ def read_own(record: WarcBlock, name: str) -> Page | None:
 
 
 def read_rdf(
-    path: Path, format: str, packing: str, *, default_graph: str, now: float, most: int = 200_000
+    path: Path, format: str, packing: str, *, default_graph: str, now: float, report: Report, most: int = 200_000
 ) -> Iterator[ImportedPage]:
     """One page per named graph with a web address, in the order of their names. Of a graph with more than `most`
     statements, `most` + 1 are passed on, so that the transformation cuts it and reports that."""
     with tempfile.TemporaryDirectory(prefix="quadloom-import-") as folder:
         rdf_loader.load(Path(folder), path, format, packing, default_graph)
         scratch = ox.Store(folder)
+        if without := sum(1 for _ in scratch.quads_for_pattern(None, None, None, ox.DefaultGraph())):
+            message = (
+                f"{path.name}: {without:,} statements name no graph and were left out; to import them: --graph URL"
+            )
+            report(Finding("import-file", message, "error", "fetch"))
         names = {str(graph)[1:-1] for graph in scratch.named_graphs()}
         # Pages that state nothing (such as images) have a description only.
         names |= {str(q.subject)[1:-1] for q in scratch.quads_for_pattern(None, None, None, ox.NamedNode(PAGES))}

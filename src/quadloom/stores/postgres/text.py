@@ -90,18 +90,19 @@ class PostgresText:
         started = time.perf_counter()
         parsed = text_query.parse(request.text)
         self._vocabulary.refresh()
-        search = PostgresSearch(self._database, parsed, request)
+        search = PostgresSearch(self._database, self._vocabulary, parsed, request)
         plan = plan_search(parsed, self._vocabulary, search.ask, synonyms=self._synonyms, exact=request.exact)
         marked = highlights_of(plan.last)
+        found = search.page(plan)
         return SearchAnswer(
-            hits=tuple(_hit(row, marked, request) for row in search.page(plan)),
-            total=plan.steps[-1][1].count,
-            facets=self._facets(search.last) if request.facets else {},
+            hits=tuple(_hit(row, marked, request) for row in found),
+            total=plan.counted.count,
+            facets=self._facets(plan.counted.counted) if request.facets else {},
             seconds=time.perf_counter() - started,
             corrections=plan.corrections,
             missing=plan.missing,
             offers=plan.offers,
-            most_words=plan.most_words,
+            most_words=plan.last.partial and any(row.tier == 0 for row in found),
             newest=parsed.newest,
             highlights=marked,
         )
@@ -154,12 +155,12 @@ class PostgresText:
 
 
 def _row(document: TextDocument) -> tuple[object, ...]:
-    texts = {name: plain(getattr(document, name)) for name in FIELD_WEIGHTS}
+    texts = {name: plain(text) for name, text in document.texts.items()}
     analysed = document.analysed or analyse_fields(texts, document.language)
     return (
         plain(document.id),
         plain(document.title),
-        plain((document.body or document.literals)[:EXCERPT]),
+        plain((document.main_text or document.literals)[:EXCERPT]),
         plain(_BETWEEN.join(document.types)),
         plain(_BETWEEN.join(document.vocabularies)),
         plain(document.site),
@@ -179,7 +180,7 @@ def _vector(texts: dict[str, str], analysed: AnalysedText) -> str:
     split = word_analyzer().analyze
     for field, weight in FIELD_WEIGHTS.items():
         position += _GAP
-        for word in split(plain(analysed.searched(field, texts[field]))):
+        for word in split(plain(analysed.searched(field, texts.get(field, "")))):
             position += 1
             known = places.get(word)
             if known is None:

@@ -1,9 +1,9 @@
 """Plans of `quadloom.stores.text_queries.query_plan` as queries of PostgreSQL's full text.
 
 The same pages match as in the embedded index. The score differs: `ts_rank` knows the fields' weights and how often a
-word occurs, but not how rare it is, and its four weights stand for all ways to match (`_RANKS`). The words of the index
-come from a sample of the documents that were fetched last (`_SAMPLE`), so that a rare word may not be offered as a
-correction.
+word occurs, and the vocabulary says how rare it is; its four weights stand for all ways to match (`_RANKS`), and words
+near each other gain nothing. The words of the index come from a sample of the documents that were fetched last
+(`_SAMPLE`), so that a rare word may not be offered as a correction.
 """
 
 from __future__ import annotations
@@ -18,18 +18,21 @@ import msgspec
 from quadloom.stores.postgres.database import PostgresDatabase, plain
 from quadloom.stores.protocols.text import ScorePart, SearchRequest
 from quadloom.stores.sql.statements import SqlCondition
-from quadloom.stores.text_queries.query_plan import FEW, Plan, SearchPlan, Way, WayField, Wish
+from quadloom.stores.text_queries.query_plan import FEW, Plan, SearchPlan, Way, WayField, Wish, rarity
 from quadloom.stores.text_queries.text_query import Clause, ParsedText, site_names
 
 MAX_HITS = 10_000
 TIER = 200.0
 FIELD_WEIGHTS = {
     "title": "A", "headings": "B", "description": "B", "literals": "C", "links": "C", "images": "C", "body": "D",
+    "rest": "D", "address": "D",
 }  # fmt: skip
 LISTS = ("types", "vocabularies")
 STEM, ENDING = "=", "<"  # before stems and endings in a vector
 _SIGNS = {"words": "", "stems": STEM, "endings": ENDING}
 _RANK = "'{0.33, 0.4, 0.6, 1.0}'"  # of D, C, B, A
+_QUESTION_RANK = "'{0.3, 0.2, 0.1, 0.15}'"  # for many words: see `quadloom.stores.tantivy.search`
+_TITLE_WORDS = 5
 _RANKS = {
     "exact": 10.0,
     "form": 9.0,
@@ -41,7 +44,8 @@ _RANKS = {
     "near": 3.0,
     "part": 6.0,
 }
-_OPTIONAL = 0.3
+_BY_LENGTH = 1  # divides a rank by 1 + the logarithm of the number of words
+_OPTIONAL = 0.2
 _SAMPLE = 2000  # documents
 _SAMPLE_SECONDS = 60.0
 _LANGUAGES = 8
@@ -129,31 +133,60 @@ class PostgresHits(msgspec.Struct, frozen=True):
 
     count: int
     rows: list[PostgresHit]
+    counted: SqlCondition
 
 
 class PostgresSearch:
     """One search: asks for the steps of its plan, and puts their rows in order."""
 
-    def __init__(self, database: PostgresDatabase, parsed: ParsedText, request: SearchRequest) -> None:
+    def __init__(
+        self, database: PostgresDatabase, vocabulary: PostgresVocabulary, parsed: ParsedText, request: SearchRequest
+    ) -> None:
         self._database = database
+        self._vocabulary = vocabulary
         self._parsed = parsed
         self._request = request
         self._filters = filters(parsed, request)
         self._offset = max(0, min(request.offset, MAX_HITS))
         self._limit = max(0, min(request.limit, MAX_HITS - self._offset))
-        self.last = SqlCondition("true", [])
 
     def ask(self, plan: Plan) -> PostgresHits:
-        where = self.last = _both(self._filters, _matching(plan))
-        score = _score(plan)
+        where = _both(self._filters, _matching(plan))
+        score = self._score(plan)
         number = self._offset + self._limit + (3 * FEW if plan.wishes else 0)
         rows = self._database.execute(
             f"SELECT {_COLUMNS}, {score.sql} AS score FROM text_document WHERE {where.sql} "
             "ORDER BY score DESC, fetched_at DESC, id LIMIT %s",
             (*score.values, *where.values, number),
         )
-        count = self._database.execute(f"SELECT count(*) FROM text_document WHERE {where.sql}", where.values)[0][0]
-        return PostgresHits(int(count), [PostgresHit(*row) for row in rows])
+        counted = [where]
+        if plan.least > 1:
+            counted.insert(0, _both(where, _most_words(plan)))
+        for where in counted:
+            count = int(
+                self._database.execute(f"SELECT count(*) FROM text_document WHERE {where.sql}", where.values)[0][0]
+            )
+            if count:
+                break
+        return PostgresHits(count, [PostgresHit(*row) for row in rows], where)
+
+    def _score(self, plan: Plan) -> SqlCondition:
+        parts: list[str] = []
+        values: list[object] = []
+        for wish in (*plan.wishes, *plan.optional):
+            share = (_OPTIONAL if wish in plan.optional else 1.0) * self._rarity(wish)
+            ranks = []
+            for kind, query in _by_kind(wish).items():
+                ranks.append(f"{_RANKS[kind] * share} * ts_rank({_rank(plan)}, words, %s::tsquery, {_BY_LENGTH})")
+                values.append(query)
+            parts.append(f"greatest({', '.join(ranks)})" if len(ranks) > 1 else ranks[0])
+        return SqlCondition(f"({' + '.join(parts)})" if parts else "0.0::float8", values)
+
+    def _rarity(self, wish: Wish) -> float:
+        counts = [
+            min((self._vocabulary.frequency(token, way.field) for token in way.tokens), default=0) for way in wish.ways
+        ]
+        return rarity(max(counts, default=0), self._vocabulary.documents)
 
     def page(self, plan: SearchPlan[PostgresHits]) -> list[PostgresHit]:
         """The rows that the request asks for."""
@@ -193,15 +226,16 @@ class PostgresSearch:
             return scored
         parts = []
         for wish in (*step.wishes, *step.optional):
-            share = _OPTIONAL if wish in step.optional else 1.0
+            share = (_OPTIONAL if wish in step.optional else 1.0) * self._rarity(wish)
             for kind, query in _by_kind(wish).items():
                 value = self._database.execute(
-                    f"SELECT ts_rank({_RANK}, words, %s::tsquery) FROM text_document WHERE id = %s", (query, row.id)
+                    f"SELECT ts_rank({_rank(step)}, words, %s::tsquery, {_BY_LENGTH}) FROM text_document WHERE id = %s",
+                    (query, row.id),
                 )[0][0]
                 if value:
                     parts.append(ScorePart(f"{wish.text}: {kind}", value * _RANKS[kind] * share))
         if tier:
-            what = "most words" if step.partial else "all words"
+            what = "some words" if step.partial else "all words"
             parts.append(ScorePart(f"better than {tier} more generous steps: {what}", tier * TIER))
         return scored._replace(explanation=tuple(parts))
 
@@ -267,30 +301,22 @@ def _matching(plan: Plan) -> SqlCondition:
         parts.append("NOT words @@ %s::tsquery")
         values.append(_query(wish.ways, wish.field))
     queries = [_query(wish.ways, wish.field) for wish in plan.wishes]
-    if plan.all_words:
-        parts += ["words @@ %s::tsquery"] * len(queries)
-        values += queries
-    elif queries:
-        parts.append("words @@ %s::tsquery")
-        values.append(" | ".join(queries))
-        if plan.least > 1:
-            counted = " + ".join(["(words @@ %s::tsquery)::int"] * len(queries))
-            parts.append(f"{counted} >= {plan.least}")
-            values += queries
+    if plan.partial:
+        required = [_query(wish.ways, wish.field) for wish in plan.wishes if wish.required]
+        queries = [*required, " | ".join(queries)]
+    parts += ["words @@ %s::tsquery"] * len(queries)
+    values += queries
     return SqlCondition(" AND ".join(parts) or "true", values)
 
 
-def _score(plan: Plan) -> SqlCondition:
-    parts: list[str] = []
-    values: list[object] = []
-    for wish in (*plan.wishes, *plan.optional):
-        share = _OPTIONAL if wish in plan.optional else 1.0
-        ranks = []
-        for kind, query in _by_kind(wish).items():
-            ranks.append(f"{_RANKS[kind] * share} * ts_rank({_RANK}, words, %s::tsquery)")
-            values.append(query)
-        parts.append(f"greatest({', '.join(ranks)})" if len(ranks) > 1 else ranks[0])
-    return SqlCondition(f"({' + '.join(parts)})" if parts else "0.0::float8", values)
+def _most_words(plan: Plan) -> SqlCondition:
+    queries = [_query(wish.ways, wish.field) for wish in plan.wishes]
+    counted = " + ".join(["(words @@ %s::tsquery)::int"] * len(queries))
+    return SqlCondition(f"{counted} >= {plan.least}", queries)
+
+
+def _rank(plan: Plan) -> str:
+    return _QUESTION_RANK if plan.size > _TITLE_WORDS else _RANK
 
 
 def _by_kind(wish: Wish) -> dict[str, str]:

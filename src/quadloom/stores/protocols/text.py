@@ -23,6 +23,7 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     score: float
     title: str = ""
     snippet: str = ""  # plain text; the words that matched are between \x02 and \x03
+    marks: tuple[tuple[int, int], ...] = ()  # in JSON, whose snippet is plain text: begin and end of each such word
     types: tuple[str, ...] = ()
     site: str = ""
     language: str = ""
@@ -32,6 +33,7 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     also_at: tuple[str, ...] = ()  # URLs of the same content: duplicates, its feed, its data file
     gone: bool = False  # the server said 404 or 410 at the last visit
     explanation: tuple[ScorePart, ...] = ()
+    lacks: tuple[str, ...] = ()  # words of a question of up to twelve that this page lacks, besides those that all lack
     tier: int = 0  # steps of the search that this page satisfies beyond the last one: a higher tier is always better
 
 
@@ -77,14 +79,14 @@ class SearchAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """Iterating gives the hits, best first."""
 
     hits: tuple[Hit, ...] = ()
-    total: int = 0
+    total: int = 0  # pages with all words of the question, else with half of them or more, else with any
     facets: dict[str, list[tuple[str, int]]] = {}  # types, vocabularies, sites, languages, kinds, years
     seconds: float = 0.0
     corrections: tuple[Correction, ...] = ()
     missing: tuple[str, ...] = ()  # words of the question that no page has
     offers: tuple[Correction, ...] = ()  # what could be meant by missing words of an exact search
     newest: bool = False  # the question asks for what is new
-    most_words: bool = False  # some hits have only most of the words
+    most_words: bool = False  # some hits have only some of the words; they do not count if others have all
     highlights: Highlights = Highlights()
 
     def __iter__(self) -> Iterator[Hit]:

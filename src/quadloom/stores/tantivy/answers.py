@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import tantivy
 from msgspec.structs import replace
@@ -13,15 +13,14 @@ from tantivy import Query
 from quadloom.documents.words.analysis import query_tokens
 from quadloom.documents.words.scripts import readable
 from quadloom.stores.protocols.text import Highlights, Hit, SearchAnswer, SearchRequest
-from quadloom.stores.tantivy.documents import excerpt_of, title_of
+from quadloom.stores.tantivy.documents import SHOWN, excerpt_of, title_of
 from quadloom.stores.tantivy.search import (
     FoundPage,
-    GatheredVocabulary,
     Scatter,
     TantivySearch,
-    TantivyVocabulary,
     one_after_another,
 )
+from quadloom.stores.tantivy.vocabulary import GatheredVocabulary, TantivyVocabulary
 from quadloom.stores.text_queries import text_query
 from quadloom.stores.text_queries.query_plan import IndexVocabulary, plan_search
 from quadloom.stores.text_queries.snippets import highlights_of, snippet
@@ -32,6 +31,7 @@ _FACET_SIZE = 20
 _GATHERED_FACET_SIZE = 100  # asked of each of several indexes: the first 20 of all are among these, but for rare cases
 _MAX_NAMED = 100_000  # URLs kept, some 15 MB
 _MAX_ANSWERS = 256  # kept, some 3 MB
+_MOST_COPIES = 200  # of all hits of an answer
 _SHORT = 50  # hits of an answer that is kept
 _MAX_PAGE_BYTES = 8 << 20  # of stored pages that are kept
 _PAGE_BYTES = 600  # of one, besides its text
@@ -51,6 +51,9 @@ class CommittedIndex:
         self.searcher = index.searcher()
         self.weights = weights
         self.vocabulary = TantivyVocabulary(self.searcher, tuple(weights))
+        # An index of an older version has no such field, and no copies.
+        shown = self.searcher.doc_freq("copy_of", SHOWN) if "rest" in weights else self.searcher.num_docs
+        self.has_copies = shown < self.searcher.num_docs
         self.mark = mark  # taken before the searcher, so a commit in between is noticed at the next question
         self._urls: dict[tuple[int, int], str] = {}
         self._pages: dict[tuple[int, int], Hit] = {}
@@ -102,17 +105,19 @@ def answer(
     marked = highlights_of(plan.last)
     found = search.page(plan) if request.limit > 0 else []
     if request.snippets:
+        found = search.with_lacking_words(plan.last, found)
         hits = tuple(_hit(page, commits[page.place], marked, request) for page in found)
+        hits = tuple(_with_copies(commits, hits))
     else:
         hits = tuple(commits[page.place].hit(page.score, page.address) for page in found)
     return SearchAnswer(
         hits=hits,
-        total=plan.steps[-1][1].count,
-        facets=_facets(commits, search.last_queries) if request.facets else {},
+        total=plan.counted.count,
+        facets=_facets(commits, plan.counted.queries) if request.facets else {},
         seconds=time.perf_counter() - started,
         corrections=plan.corrections,
         missing=plan.missing,
-        most_words=plan.most_words,
+        most_words=plan.last.partial and any(page.tier == 0 for page in found),
         offers=plan.offers,
         newest=parsed.newest,
         highlights=marked,
@@ -155,7 +160,21 @@ def _hit(found: FoundPage, committed: CommittedIndex, marked: Highlights, reques
         excerpt=page.excerpt if request.excerpts else "",
         explanation=found.explanation,
         tier=found.tier,
+        lacks=found.lacks,
     )
+
+
+def _with_copies(commits: Sequence[CommittedIndex], hits: Sequence[Hit]) -> Iterator[Hit]:
+    """Hits with the addresses of their copies."""
+    copies: dict[str, list[str]] = {}
+    for committed in commits:
+        if committed.has_copies:
+            wanted = Query.term_set_query(committed.schema, "copy_of", [hit.id for hit in hits])
+            for _, address in committed.searcher.search(wanted, _MOST_COPIES, count=False).hits:
+                stored = committed.searcher.doc(address)
+                copies.setdefault(stored.get_first("copy_of") or "", []).append(stored.get_first("id") or "")
+    for hit in hits:
+        yield replace(hit, also_at=tuple(sorted(copies[hit.id]))) if hit.id in copies else hit
 
 
 def _facets(commits: Sequence[CommittedIndex], queries: Sequence[Query]) -> dict[str, list[tuple[str, int]]]:

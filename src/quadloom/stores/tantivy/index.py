@@ -19,13 +19,14 @@ from weakref import WeakValueDictionary
 import tantivy
 from tantivy import Query
 
-from quadloom.documents.words.analysis import STEM_FIELDS, word_analyzer
+from quadloom.documents.words.analysis import SCHEMA, word_analyzer
 from quadloom.errors import DiskFull, StoreError, WarehouseLocked
 from quadloom.model.text import TextDocument
 from quadloom.process.durable import is_writable, make_folder, sync
 from quadloom.stores.protocols.text import SearchAnswer, SearchRequest
 from quadloom.stores.tantivy.answers import CommittedIndex, answer, words_of
-from quadloom.stores.tantivy.documents import is_outdated, new_schema, to_tantivy, word_fields
+from quadloom.stores.tantivy.copies import Copies
+from quadloom.stores.tantivy.documents import SHOWN, copy_of, new_schema, to_tantivy, version_of, word_fields
 from quadloom.stores.text_queries.synonyms import NO_SYNONYMS, Synonyms
 
 _HEAP = 64 << 20
@@ -67,12 +68,11 @@ class TantivyText:
             else:
                 self._index = tantivy.Index(new_schema(), path=str(path))
                 sync(path)
-            self._outdated = is_outdated(path)
-            self._weights = word_fields(outdated=self._outdated)
-            if not self._outdated:
-                self._weights |= dict.fromkeys(STEM_FIELDS, 1.0)
+            self._version = version_of(path)
+            self._weights = word_fields(self._version)
             self._index.register_tokenizer("words", word_analyzer())
             self._writer: tantivy.IndexWriter | None = None if read_only else self._index.writer(heap, 1)
+            self._copies = Copies(self._index) if not read_only and self._version == SCHEMA else None
 
     def _link_files(self) -> None:
         """The engine makes lock files also to read. In a folder that cannot be written it reads links to all files."""
@@ -92,13 +92,30 @@ class TantivyText:
     def put(self, documents: Sequence[TextDocument]) -> None:
         with self._writing() as writer:
             for document in documents:
-                writer.delete_documents_by_term("id", document.id)
-                writer.add_document(to_tantivy(document, outdated=self._outdated))
+                self._put(writer, document, {document.id})
+
+    def _put(self, writer: tantivy.IndexWriter, document: TextDocument, seen: set[str]) -> None:
+        """`seen`: pages that were indexed because of each other, so that each is once."""
+        writer.delete_documents_by_term("id", document.id)
+        if self._copies is None:
+            writer.add_document(to_tantivy(document, self._version))
+            return
+        shown = self._copies.shown_for(document)
+        writer.add_document(to_tantivy(document) if shown == SHOWN else copy_of(document, shown))
+        self._again(writer, self._copies.replaced(document, shown), seen)
+
+    def _again(self, writer: tantivy.IndexWriter, documents: Sequence[TextDocument], seen: set[str]) -> None:
+        for other in documents:
+            if other.id not in seen:
+                seen.add(other.id)
+                self._put(writer, other, seen)
 
     def remove(self, ids: Sequence[str]) -> None:
         with self._writing() as writer:
             for id in ids:
                 writer.delete_documents_by_term("id", id)
+                if self._copies is not None:
+                    self._again(writer, self._copies.removed(id), {id})
 
     def commit(self) -> None:
         with self._writing() as writer:
@@ -106,6 +123,8 @@ class TantivyText:
             sync(self._path)  # the engine renames its list of segments, and leaves syncing the folder to us
         with translated(self._path):
             self._index.reload()
+            if self._copies is not None:
+                self._copies.committed()
         self._commits += 1
 
     @contextmanager
@@ -117,6 +136,8 @@ class TantivyText:
                 yield writer
             except (ValueError, OSError):
                 self._writer = None
+                if self._copies is not None:
+                    self._copies.committed()
                 # Gives back the lock of the folder at once: frames of the error's traceback still hold the writer.
                 with suppress(ValueError, OSError):
                     writer.wait_merging_threads()
@@ -172,7 +193,7 @@ class TantivyText:
 
     @property
     def is_outdated(self) -> bool:
-        return self._outdated
+        return self._version != SCHEMA
 
     def close(self) -> None:
         if self._writer is not None:

@@ -1,8 +1,9 @@
 """Plans of `quadloom.stores.text_queries.query_plan` as queries of tantivy, over one index or over one per shard.
 
-A word's score is that of its best way and field, plus `_TIE` of the others: bm25 × weight of the field × weight of the
-way. The words' scores are added; each step of a plan that a page satisfies beyond the last adds `TIER`, more than words
-can give. The start page of a site whose name was asked for gets one too.
+A word's score is that of its best way and field, plus a share of the others: bm25 × weight of the field × weight of the
+way. The words' scores are added, and those of neighbours in the question that are near each other in the text. Each
+step of a plan that a page satisfies beyond the last adds `TIER`, more than words can give. The start page of a site
+whose name was asked for gets one too.
 
 Each index counts for itself how rare a word is. With several, the weight of a word in an index is corrected by what all
 of them have (`WordRarity`), so that scores can be compared. The average length of a field is still that of one index.
@@ -12,10 +13,7 @@ from __future__ import annotations
 
 import heapq
 import json
-import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -24,127 +22,53 @@ from tantivy import Occur, Query
 
 from quadloom.documents.words.analysis import STEM_FIELDS
 from quadloom.documents.words.scripts import readable
-from quadloom.stores.protocols.text import ScorePart, SearchRequest
-from quadloom.stores.text_queries.query_plan import FEW, Plan, SearchPlan, Way, WayField, Wish
+from quadloom.stores.protocols.text import Hit, ScorePart, SearchRequest
+from quadloom.stores.tantivy.documents import SHOWN
+from quadloom.stores.tantivy.vocabulary import TantivyVocabulary, WordRarity
+from quadloom.stores.text_queries.query_plan import FEW, Plan, SearchPlan, Way, Wish
 from quadloom.stores.text_queries.text_query import Clause, ParsedText, site_names
 
 MAX_HITS = 10_000  # offset and limit together: deeper pages are for machines, which use SPARQL
 TIER = 200.0
 _TIE = 0.2
-_OPTIONAL = 0.3  # weight of function words
-_LANGUAGES = 8
+_OPTIONAL = 0.2  # weight of function words
+_NEAR, _SLOP = 0.2, 2  # weight of words near each other, and how many other words may be between them
+_MOST_NEAR = 5_000  # documents with the rarer of two such words: to compare places in more takes milliseconds
+_MOST_LACKED = 12  # words of a question of which hits say what they lack
+_QUESTION_WEIGHTS = {"title": 0.4, "headings": 0.2, "description": 0.6, "literals": 0.6}
+_TITLE_WORDS = 5
+_ANSWERS = ("title", "body")
+_TEXT = ("body", "rest")  # where `text:word` looks
+_FORMS_TIE, _FIELDS_TIE = 0.3, 0.3
 _START_PAGES = 4
 _SITES = 50  # ports of one host
-_WALKED = ("body", "title", "literals")  # fields whose words are listed; the others repeat the body, or nearly so
-_MANY = 100  # words: if more are listed, those of body and title are enough
 _NAME_WORDS = 4
 
 
-class TantivyVocabulary:
-    """See `quadloom.stores.text_queries.query_plan.IndexVocabulary`. For one searcher, so all answers can be cached."""
-
-    def __init__(self, searcher: tantivy.Searcher, fields: Sequence[str]) -> None:
-        self._searcher = searcher
-        self.documents = searcher.num_docs
-        self._stem_fields = frozenset(fields).intersection(STEM_FIELDS)
-        self._fields = tuple(field for field in fields if field not in self._stem_fields)
-        self._walked = tuple(field for field in _WALKED if field in self._fields)
-        # A method would keep its object alive in the cache; closures of this object do not outlive it.
-        self.frequency: Callable[..., int] = lru_cache(maxsize=4096)(self._frequency)
-        self.starting_with: Callable[..., list[tuple[str, int]]] = lru_cache(maxsize=256)(self._starting_with)
-        self.spoken: Callable[[], list[tuple[str, int]]] = lru_cache(maxsize=1)(self._spoken)
-
-    def _frequency(self, token: str, field: WayField = "words") -> int:
-        fields = self._fields if field == "words" else self._stem_fields.intersection((field,))
-        return max((self._searcher.doc_freq(name, token) for name in fields), default=0)
-
-    def _starting_with(self, prefix: str, limit: int, field: WayField = "words") -> list[tuple[str, int]]:
-        found: dict[str, int] = {}
-        walked = self._walked[:2] if limit > _MANY else self._walked
-        for name in walked if field == "words" else self._stem_fields.intersection((field,)):
-            for word, count in self._searcher.terms_with_prefix(name, prefix, None, limit):
-                found[word] = max(count, found.get(word, 0))
-        return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
-
-    def languages(self) -> tuple[str, ...]:
-        return tuple(name for name, _ in self.spoken())
-
-    def _spoken(self) -> list[tuple[str, int]]:
-        return list(self._searcher.terms_with_prefix("language", "", None, _LANGUAGES))
-
-
-class GatheredVocabulary:
-    """The words of several indexes as those of one. A document is in one of them only, so numbers are added."""
-
-    def __init__(self, vocabularies: Sequence[TantivyVocabulary]) -> None:
-        self._vocabularies = vocabularies
-        self.documents = sum(vocabulary.documents for vocabulary in vocabularies)
-
-    def frequency(self, token: str, field: WayField = "words") -> int:
-        return sum(vocabulary.frequency(token, field) for vocabulary in self._vocabularies)
-
-    def starting_with(self, prefix: str, limit: int, field: WayField = "words") -> list[tuple[str, int]]:
-        return _most(limit, (vocabulary.starting_with(prefix, limit, field) for vocabulary in self._vocabularies))
-
-    def languages(self) -> tuple[str, ...]:
-        return tuple(name for name, _ in _most(_LANGUAGES, (one.spoken() for one in self._vocabularies)))
-
-
-def _most(limit: int, lists: Iterable[list[tuple[str, int]]]) -> list[tuple[str, int]]:
-    counts: Counter[str] = Counter()
-    for some in lists:
-        for word, count in some:
-            counts[word] += count
-    return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
-
-
 class SearchedIndex(Protocol):
-    """One commit of one index. `weights`: of the fields of words."""
+    """One commit of one index. `weights`: of the fields of words. `has_copies`: not every page is shown."""
 
     schema: tantivy.Schema
     searcher: tantivy.Searcher
     vocabulary: TantivyVocabulary
     weights: dict[str, float]
+    has_copies: bool
 
-
-class WordRarity:
-    """The factor that makes a word of one index as rare as it is in all of them together (inverse document frequency
-    of BM25, as tantivy computes it)."""
-
-    def __init__(self, searchers: Sequence[tantivy.Searcher]) -> None:
-        self._searchers = searchers
-        self._documents = sum(searcher.num_docs for searcher in searchers)
-        self._found: dict[tuple[str, str], int] = {}
-
-    def factor(self, searcher: tantivy.Searcher, field: str, tokens: Sequence[str]) -> float:
-        if len(self._searchers) == 1:
-            return 1.0
-        here = sum(_idf(searcher.doc_freq(field, token), searcher.num_docs) for token in tokens)
-        everywhere = sum(_idf(self._frequency(field, token), self._documents) for token in tokens)
-        return everywhere / here if here else 1.0
-
-    def _frequency(self, field: str, token: str) -> int:
-        found = self._found.get((field, token))
-        if found is None:
-            found = sum(searcher.doc_freq(field, token) for searcher in self._searchers)
-            self._found[field, token] = found
-        return found
-
-
-def _idf(found: int, documents: int) -> float:
-    return math.log(1.0 + (max(0, documents - found) + 0.5) / (found + 0.5))
+    def page(self, address: tantivy.DocAddress) -> Hit: ...
 
 
 class QueryBuilder:
     """Queries for one index."""
 
     def __init__(self, index: SearchedIndex, rarity: WordRarity) -> None:
+        self._index = index
         self._schema = index.schema
         self._searcher = index.searcher
         self._vocabulary = index.vocabulary
         self._weights = index.weights
+        self._fields = tuple(name for name in index.weights if name not in STEM_FIELDS)
         self._rarity = rarity
-        self._wishes: dict[int, tuple[Wish, Query]] = {}  # by identity: plans share most of their wishes
+        self._wishes: dict[tuple[int, bool], tuple[Wish, Query]] = {}  # by identity: plans share most of their wishes
 
     def query(self, plan: Plan, filters: Sequence[tuple[Occur, Query]]) -> Query:
         """Pages of one step of a plan."""
@@ -154,57 +78,93 @@ class QueryBuilder:
         else:
             parts += self._unwanted(plan)
         if not any(occur is Occur.Must for occur, _ in parts):
-            parts.append((Occur.Must, Query.all_query()))  # "-not" alone excludes from everything
+            parts.append((Occur.Must, self._every_page()))  # "-not" alone excludes from everything
         return Query.boolean_query(parts) if len(parts) > 1 else parts[0][1]
+
+    def most_words(self, plan: Plan, filters: Sequence[tuple[Occur, Query]]) -> Query:
+        """Pages with at least `plan.least` of the words, to count them."""
+        parts = [(Occur.Must, Query.const_score_query(self._most(plan), 0.0)), *self._unwanted(plan), *filters]
+        return Query.boolean_query(parts)
+
+    def _most(self, plan: Plan) -> Query:
+        required = [(Occur.Must, self.wish(wish, plan.size, partial=True)) for wish in plan.wishes if wish.required]
+        words = [(Occur.Should, self.wish(wish, plan.size, partial=True)) for wish in plan.wishes if not wish.required]
+        fewest = max(0, plan.least - len(required))
+        return Query.boolean_query([*required, *words], minimum_number_should_match=fewest)
+
+    def _every_page(self) -> Query:
+        """All pages that are no copies of others."""
+        if not self._index.has_copies:
+            return Query.all_query()
+        return Query.const_score_query(Query.term_query(self._schema, "copy_of", SHOWN, "basic"), 1.0)
 
     def start_pages(self, parsed: ParsedText, filters: Sequence[tuple[Occur, Query]]) -> Query | None:
         """Start pages of hosts that are named like the question: `hexo` → https://hexo.io/."""
         starts = self._start_pages(parsed)
         if not starts:
             return None
-        return Query.boolean_query([(Occur.Must, Query.term_set_query(self._schema, "id", list(starts))), *filters])
+        chosen = Query.term_set_query(self._schema, "id", list(starts))
+        return Query.boolean_query([(Occur.Must, chosen), (Occur.Must, self._every_page()), *filters])
 
     def _words(self, plan: Plan) -> Query:
-        wishes = [self.wish(wish) for wish in plan.wishes]
-        parts: list[tuple[Occur, Query]]
-        if plan.all_words:
-            parts = [(Occur.Must, query) for query in wishes]
-        else:
-            some = Query.boolean_query(
-                [(Occur.Should, query) for query in wishes], minimum_number_should_match=plan.least
+        """All words, or any of them. What only adds to the score is given to pages that match."""
+        words = [
+            (
+                Occur.Must if wish.required or not plan.partial else Occur.Should,
+                self.wish(wish, plan.size, plan.partial),
             )
-            parts = [(Occur.Must, some)]
-        parts += ((Occur.Should, Query.boost_query(self.wish(wish), _OPTIONAL)) for wish in plan.optional)
-        return Query.boolean_query([*parts, *self._unwanted(plan)])
+            for wish in plan.wishes
+        ]
+        extra = [Query.boost_query(self.wish(wish, plan.size, plan.partial), _OPTIONAL) for wish in plan.optional]
+        extra += [query for pair in plan.neighbours if (query := self._near(pair)) is not None]
+        if not extra:
+            return Query.boolean_query([*words, *self._unwanted(plan)])
+        matching = Query.boolean_query(words) if len(words) > 1 else words[0][1]
+        return Query.boolean_query(
+            [(Occur.Must, matching), *((Occur.Should, query) for query in extra), *self._unwanted(plan)]
+        )
+
+    def _near(self, pair: tuple[str, str]) -> Query | None:
+        """These words near each other, in the text of the page."""
+        counts = [self._vocabulary.fields_with(token).get("body", 0) for token in pair]
+        if not 0 < min(counts) <= _MOST_NEAR:
+            return None
+        rarity = self._rarity.factor(self._vocabulary, "body", pair, any_field=False)
+        return Query.boost_query(Query.phrase_query(self._schema, "body", [*pair], slop=_SLOP), _NEAR * rarity)
 
     def _unwanted(self, plan: Plan) -> list[tuple[Occur, Query]]:
-        return [(Occur.MustNot, self.wish(wish)) for wish in plan.unwanted]
+        return [(Occur.MustNot, self.wish(wish, plan.size)) for wish in plan.unwanted]
 
-    def wish(self, wish: Wish) -> Query:
-        cached = self._wishes.get(id(wish))
+    def wish(self, wish: Wish, size: int, partial: bool = False) -> Query:
+        cached = self._wishes.get((id(wish), partial))
         if cached is None:
-            ways = [query for way in wish.ways for _, query in self._ways(way, wish.field)]
-            query = Query.disjunction_max_query(ways, _TIE) if ways else Query.empty_query()
-            cached = self._wishes[id(wish)] = (wish, query)
+            ways: dict[str, list[Query]] = {}  # by field
+            for way in wish.ways:
+                for field, query in self._ways(way, wish.field, size, partial):
+                    ways.setdefault(field if size > _TITLE_WORDS else "", []).append(query)
+            fields = [_best_of(queries, _FORMS_TIE if size > _TITLE_WORDS else _TIE) for queries in ways.values()]
+            query = _best_of(fields, _FIELDS_TIE) if fields else Query.empty_query()
+            cached = self._wishes[id(wish), partial] = (wish, query)
         return cached[1]
 
-    def _ways(self, way: Way, field: str) -> list[tuple[str, Query]]:
+    def _ways(self, way: Way, field: str, size: int, partial: bool = False) -> list[tuple[str, Query]]:
         """By field, without fields in which nothing matches."""
-        # Of the words that one word may become, an index of one shard has few; its vocabulary remembers which.
-        if not (way.prefix or all(self._vocabulary.frequency(token, way.field) for token in way.tokens)):
-            return []
         if way.field in STEM_FIELDS:
             names: Iterable[str] = (way.field,)
         else:
-            names = (field,) if field else (name for name in self._weights if name not in STEM_FIELDS)
-        fields = {name: self._weights[name] for name in names if name in self._weights}
+            names = (_TEXT if field == "body" else (field,)) if field else self._fields
+        if not way.prefix:
+            known = [self._vocabulary.fields_with(token) for token in way.tokens]
+            names = [name for name in names if all(name in fields for fields in known)]
+            # Some words of a long question are looked for where they matter: the other fields would treble the cost.
+            if partial and size > _TITLE_WORDS and not field and "body" in names:
+                names = [name for name in names if name in _ANSWERS]
         found = []
-        for name, weight in fields.items():
-            if way.prefix:  # all matches of a beginning score the same
-                found.append((name, Query.boost_query(self._tokens(name, way), weight * way.weight)))
-            elif all(self._searcher.doc_freq(name, token) for token in way.tokens):
-                weight *= way.weight * self._rarity.factor(self._searcher, name, way.tokens)
-                found.append((name, Query.boost_query(self._tokens(name, way), weight)))
+        for name in names:
+            weight = way.weight * _weight(name, self._weights.get(name, 0.0), size)
+            if not way.prefix:  # all matches of a beginning score the same
+                weight *= self._rarity.factor(self._vocabulary, name, way.tokens, any_field=size > _TITLE_WORDS)
+            found.append((name, Query.boost_query(self._tokens(name, way), weight)))
         return found
 
     def _tokens(self, field: str, way: Way) -> Query:
@@ -271,6 +231,20 @@ class QueryBuilder:
                 found |= {f"{scheme}://{host}/": None for host, _ in hosts for scheme in ("https", "http")}
         return tuple(found)
 
+    def lacking(self, plan: Plan, addresses: Sequence[tantivy.DocAddress]) -> list[tuple[str, ...]]:
+        """For each of these pages: words of the question that it does not have."""
+        ids = [self._index.page(address).id for address in addresses]
+        some = Query.const_score_query(Query.term_set_query(self._schema, "id", ids), 0.0)
+        with_word: dict[str, set[tuple[int, int]]] = {}
+        for wish in plan.wishes:
+            query = Query.boolean_query([(Occur.Must, some), (Occur.Must, self.wish(wish, plan.size))])
+            found = self._searcher.search(query, len(ids), count=False).hits
+            with_word.setdefault(wish.text, set()).update((one.segment_ord, one.doc) for _, one in found)
+        return [
+            tuple(text for text, found in with_word.items() if (one.segment_ord, one.doc) not in found)
+            for one in addresses
+        ]
+
     def explain(self, plan: Plan, address: tantivy.DocAddress) -> tuple[ScorePart, ...]:
         """What a hit's score is made of: each match of a word. The best match of a word counts whole and `_TIE` of the
         others."""
@@ -280,11 +254,16 @@ class QueryBuilder:
             found = [
                 (value * share, f"{wish.text}: {way.kind} {' '.join(map(readable, way.tokens))} in {field}")
                 for way in wish.ways
-                for field, query in self._ways(way, wish.field)
+                for field, query in self._ways(way, wish.field, plan.size, plan.partial)
                 if (value := self._value(query, address))
             ]
             found.sort(reverse=True)
-            parts += (ScorePart(what, value * (_TIE if place else 1.0)) for place, (value, what) in enumerate(found))
+            tie = _FIELDS_TIE if plan.size > _TITLE_WORDS else _TIE
+            parts += (ScorePart(what, value * (tie if place else 1.0)) for place, (value, what) in enumerate(found))
+        for pair in plan.neighbours:
+            near = self._near(pair)
+            if near is not None and (value := self._value(near, address)):
+                parts.append(ScorePart(f"{' '.join(map(readable, pair))} near each other in body", value))
         return tuple(parts)
 
     def _value(self, query: Query, address: tantivy.DocAddress) -> float:
@@ -302,13 +281,15 @@ class FoundPage(NamedTuple):
     score: float
     tier: int = 0
     explanation: tuple[ScorePart, ...] = ()
+    lacks: tuple[str, ...] = ()
 
 
 class TantivyHits(msgspec.Struct, frozen=True):
-    """See `quadloom.stores.text_queries.query_plan.StepHits`."""
+    """See `quadloom.stores.text_queries.query_plan.StepHits`. `queries`: for the pages that count, by index."""
 
     count: int
     pages: list[FoundPage]
+    queries: list[Query]
 
 
 class Scatter(Protocol):
@@ -331,7 +312,7 @@ class TantivySearch:
         request: SearchRequest,
         scatter: Scatter = one_after_another,
     ) -> None:
-        rarity = WordRarity([index.searcher for index in indexes])
+        rarity = WordRarity([index.vocabulary for index in indexes])
         self._searchers = [index.searcher for index in indexes]
         self._builders = [QueryBuilder(index, rarity) for index in indexes]
         self._parsed = parsed
@@ -340,7 +321,6 @@ class TantivySearch:
         self._filters = [build.filters(parsed, request) for build in self._builders]
         self._offset = max(0, min(request.offset, MAX_HITS))
         self._limit = max(1, min(request.limit, MAX_HITS - self._offset + 1))
-        self.last_queries = [Query.empty_query() for _ in indexes]
 
     def ask(self, plan: Plan) -> TantivyHits:
         # Pages of earlier steps come first and occur here again, so some more are needed to fill the last page.
@@ -348,16 +328,25 @@ class TantivySearch:
         order = None if plan.wishes else "fetched_at"
 
         def ask_one(place: int) -> TantivyHits:
-            query = self.last_queries[place] = self._builders[place].query(plan, self._filters[place])
+            query = self._builders[place].query(plan, self._filters[place])
             result = self._searchers[place].search(query, number, count=True, order_by_field=order)
-            count: int = result.count  # type: ignore[attr-defined]  # missing in the package's stubs
-            return TantivyHits(count, [FoundPage(place, address, float(score)) for score, address in result.hits])
+            pages = [FoundPage(place, address, float(score)) for score, address in result.hits]
+            return TantivyHits(_count(result), pages, [query])
 
-        found = list(self._scatter(ask_one, len(self._searchers)))
-        if len(found) == 1:
-            return found[0]
-        best = heapq.nlargest(number, (page for hits in found for page in hits.pages), key=lambda page: page.score)
-        return TantivyHits(sum(hits.count for hits in found), best)
+        def count_one(place: int) -> TantivyHits:
+            query = self._builders[place].most_words(plan, self._filters[place])
+            return TantivyHits(_count(self._searchers[place].search(query, 1, count=True)), [], [query])
+
+        places = len(self._searchers)
+        found = list(self._scatter(ask_one, places))
+        best = (page for hits in found for page in hits.pages)
+        pages = list(best) if places == 1 else heapq.nlargest(number, best, key=lambda page: page.score)
+        if plan.least > 1 and pages:
+            most = list(self._scatter(count_one, places))
+            found = most if any(hits.count for hits in most) else found
+        return TantivyHits(
+            sum(hits.count for hits in found), pages, [query for hits in found for query in hits.queries]
+        )
 
     def page(self, plan: SearchPlan[TantivyHits]) -> list[FoundPage]:
         """The pages that the request asks for."""
@@ -367,6 +356,16 @@ class TantivySearch:
             if key not in seen:
                 seen[key] = self._scored(page, tiers, step)
         return list(seen.values())[self._offset : self._offset + self._limit]
+
+    def with_lacking_words(self, plan: Plan, pages: Sequence[FoundPage]) -> list[FoundPage]:
+        """The same pages, with what they lack if a word of the question may be missing, and it has not too many."""
+        found = list(pages)
+        for place, build in enumerate(self._builders if plan.partial and plan.size <= _MOST_LACKED else ()):
+            some = [at for at, page in enumerate(found) if page.place == place and not page.tier]
+            lacking = build.lacking(plan, [found[at].address for at in some]) if some else []
+            for at, words in zip(some, lacking, strict=True):
+                found[at] = found[at]._replace(lacks=words)
+        return found
 
     def _ranked(self, plan: SearchPlan[TantivyHits]) -> Iterator[tuple[FoundPage, int, Plan]]:
         """Each page with the number of `TIER`s that it gets."""
@@ -390,9 +389,26 @@ class TantivySearch:
             return page._replace(score=score, tier=tiers)
         parts = self._builders[page.place].explain(step, page.address)
         if tiers:
-            what = "most words" if step.partial else "all words"
+            what = "some words" if step.partial else "all words"
             parts += (ScorePart(f"better than {tiers} more generous steps: {what}", tiers * TIER),)
         return page._replace(score=score, tier=tiers, explanation=parts)
+
+
+def _weight(field: str, weight: float, size: int) -> float:
+    """Of a field, for a question of so many words. Few words may be a title that is half remembered. Many words are a
+    question, and pages that answer it have most of them in their text, whatever their title."""
+    least = _QUESTION_WEIGHTS.get(field, weight)
+    return least + (weight - least) * min(1.0, _TITLE_WORDS / max(1, size)) ** 2
+
+
+def _count(result: tantivy.SearchResult) -> int:
+    count: int = result.count  # type: ignore[attr-defined]  # missing in the package's stubs
+    return count
+
+
+def _best_of(queries: Sequence[Query], tie: float) -> Query:
+    """The best score, plus this share of the others."""
+    return queries[0] if len(queries) == 1 else Query.disjunction_max_query([*queries], tie)
 
 
 def _any(queries: Sequence[Query]) -> Query:

@@ -8,7 +8,11 @@ above those of a later one.
 2. **wide**: the last word may be unfinished, a word may be the end of a compound, and a word that occurs nowhere is
    replaced by the two that it is made of (`wordcloud`, word cloud), else by the nearest one that does (`Correction`).
 3. **near**: every word may also be one that is written or inflected in a similar way.
-4. **most**: only most of the words. Text of scripts without blanks counts by its parts.
+4. **any**: any of the words, the best pages first. Text of scripts without blanks counts by its parts. What the
+   question requires (`+word`, "phrase", field:word) stays required.
+
+The pages that count are those of the last step with all words; if there are none, those with half of the words or more,
+else with any.
 
 An exact search stops after the words as they are written. `IndexVocabulary` is all that a plan needs of an index, so
 all indexes share this module; what a step finds is counted by the index, which passes `count`.
@@ -36,10 +40,13 @@ FEW = 10  # pages: with fewer, the next step is tried
 _SHORTEST_PREFIX = 3  # letters of an unfinished word; two if it is not in Latin letters
 _EXPANSIONS = 40  # words that an unfinished one may become
 _MOST_NEAR = 8
-_NEAR_WORDS = 3  # of a question; with more, most of them will do
-_COMMON = 0.1  # share of documents from which a word says little
+_NEAR_WORDS = 3  # of a question; with more, some of them will do
 _GRAM_PARTS = 2  # parts of a run without blanks that must match
+_ENOUGH_PARTS = 4  # known parts of a run; with fewer, a pair may have one wrong character
 _SHORTEST_HALF = 2  # letters of a word that was written together with another
+_SENTENCE_SIGNS = (
+    " .,;:!?()[]'\u2019\u201c\u201d\u201e\u00ab\u00bb\u00bf\u00a1\u2026\u060c\u061f\u0964\u3002\uff0c\uff1f"
+)
 _DIVISIONS = 3  # of one word that are tried
 
 WayField = Literal["words", "stems", "endings"]
@@ -84,29 +91,42 @@ class Way(msgspec.Struct, frozen=True):
 
 
 class Wish(msgspec.Struct, frozen=True):
-    """A word of the question, with the ways to match it; the best one counts. `field`: only there, if given."""
+    """A word of the question, with the ways to match it; the best one counts. `field`: only there, if given.
+    `required`: a page without it is no answer, however few words are found."""
 
     text: str
     ways: tuple[Way, ...]
     field: str = ""
+    required: bool = False
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """Pages where at least `least` of `wishes` match and none of `unwanted`; `optional` adds to the score."""
+    """Pages where all of `wishes` match and none of `unwanted`; `optional` and `neighbours`, words that are near each
+    other in the question, add to the score.
+
+    `least` > 0: pages where any of `wishes` matches, and all that are required. Those with at least `least` of them
+    count, if there are any.
+    """
 
     wishes: tuple[Wish, ...]
     optional: tuple[Wish, ...] = ()
     unwanted: tuple[Wish, ...] = ()
+    neighbours: tuple[tuple[str, str], ...] = ()
     least: int = 0
-    partial: bool = False  # words of the question may be missing
 
     @property
-    def all_words(self) -> bool:
-        return self.least >= len(self.wishes)
+    def partial(self) -> bool:
+        """Whether words of the question may be missing."""
+        return self.least > 0
+
+    @property
+    def size(self) -> int:
+        """Words of the question, text without blanks being one."""
+        return len({wish.text for wish in self.wishes})
 
 
 class StepHits(Protocol):
-    """What an index found for one plan: at least `count` pages, whatever else it keeps for itself."""
+    """What an index found for one plan: how many pages count, whatever else it keeps for itself."""
 
     @property
     def count(self) -> int: ...
@@ -129,10 +149,10 @@ class SearchPlan(msgspec.Struct, Generic[Found], frozen=True):
         return self.steps[-1][0]
 
     @property
-    def most_words(self) -> bool:
-        """Whether there are pages that have only most of the words: such a step may also have found none."""
-        before = self.steps[-2][1].count if len(self.steps) > 1 else 0
-        return self.last.partial and self.steps[-1][1].count > before
+    def counted(self) -> Found:
+        """The pages that an answer counts: with all words, else with some."""
+        whole = [found for plan, found in self.steps if not plan.partial and found.count]
+        return whole[-1] if whole else self.steps[-1][1]
 
 
 def plan_search(
@@ -150,15 +170,15 @@ def plan_search(
     if exact or not strict.wishes or steps[-1][1].count >= FEW:
         missing = planner.missing(strict) if exact else ()
         return SearchPlan(tuple(steps), missing=missing, offers=planner.offers(missing))
-    wide = planner.balanced(planner.wide(strict, parsed.unfinished))
+    wide = planner.wide(strict, parsed.unfinished)
     if wide != strict:
         steps.append((wide, ask(wide)))
     if not steps[-1][1].count and len(wide.wishes) <= _NEAR_WORDS:
-        near = planner.balanced(planner.near(wide))
+        near = planner.near(wide)
         if near != wide:
             steps.append((near, ask(near)))
-    if steps[-1][1].count < FEW and (most := planner.most(steps[-1][0])) is not None:
-        steps.append((most, ask(most)))
+    if steps[-1][1].count < FEW and (some := planner.any_words(steps[-1][0])) is not None:
+        steps.append((some, ask(some)))
     return SearchPlan(tuple(steps), tuple(planner.corrections), planner.missing(wide))
 
 
@@ -183,7 +203,7 @@ class _Planner:
                 continue
             if clause.negated:
                 unwanted.append(wish)
-            elif not self._exact and not clause.phrase and is_function_word(wish.text.lower(), self._languages):
+            elif not (self._exact or clause.required) and is_function_word(_bare(wish.text), self._languages):
                 optional.append(wish)
             else:
                 wishes.append(wish)
@@ -191,7 +211,8 @@ class _Planner:
                     words.add(wish.text)
         if not wishes:
             wishes, optional = optional, []
-        return Plan(self._joined(wishes, words), tuple(optional), tuple(unwanted), len(wishes))
+        wishes, optional = _distinct(wishes), _distinct(optional)
+        return Plan(self._joined(wishes, words), tuple(optional), tuple(unwanted), _neighbours(wishes, words))
 
     def _wish(self, clause: Clause) -> Wish | None:
         term = analyse_phrase(clause.value, languages=self._languages)
@@ -201,7 +222,7 @@ class _Planner:
         ways = [Way("exact", term.tokens, prefix=clause.prefix or _is_character(term))]
         if not (self._exact or clause.phrase or clause.prefix):
             ways += self._forms(term)
-        return Wish(clause.value, tuple(dict.fromkeys(ways)), clause.field)
+        return Wish(clause.value, tuple(dict.fromkeys(ways)), clause.field, clause.required)
 
     def _joined(self, wishes: Sequence[Wish], words: Container[str]) -> tuple[Wish, ...]:
         """The wishes, with the word that two of them are together if pages write them so."""
@@ -236,7 +257,13 @@ class _Planner:
         return candidates(term.text) or self._languages or ("en",)
 
     def wide(self, plan: Plan, unfinished: str) -> Plan:
-        return msgspec.structs.replace(plan, wishes=tuple(self._widened(wish, unfinished) for wish in plan.wishes))
+        return self._changed(plan, lambda wish: self._widened(wish, unfinished))
+
+    def _changed(self, plan: Plan, change: Callable[[Wish], Wish]) -> Plan:
+        """What is not changed stays the same object: an index remembers its query."""
+        changed = [(wish, change(wish)) for wish in plan.wishes]
+        wishes = tuple(wish if new is wish else self._balanced(new) for wish, new in changed)
+        return msgspec.structs.replace(plan, wishes=wishes)
 
     def _widened(self, wish: Wish, unfinished: str) -> Wish:
         term = self._terms[wish.text]
@@ -269,7 +296,7 @@ class _Planner:
         halves.sort(key=lambda pair: -min(frequency(word) for word in pair))
         for pair in halves[:_DIVISIONS]:
             way = Way("exact", pair)
-            if self._count(Plan((Wish(text, (way,)),), least=1)):
+            if self._count(Plan((Wish(text, (way,)),))):
                 self.corrections.append(Correction(text, " ".join(readable(word) for word in pair)))
                 return [way]
         return []
@@ -297,7 +324,7 @@ class _Planner:
         return tuple(found)
 
     def near(self, plan: Plan) -> Plan:
-        return msgspec.structs.replace(plan, wishes=tuple(self._similar(wish) for wish in plan.wishes))
+        return self._changed(plan, self._similar)
 
     def _similar(self, wish: Wish) -> Wish:
         term = self._terms[wish.text]
@@ -306,42 +333,31 @@ class _Planner:
         words = similar(term.tokens[0], self._vocabulary, _MOST_NEAR)
         return _with(wish, [Way("near", (word,)) for word in words])
 
-    def most(self, plan: Plan) -> Plan | None:
+    def any_words(self, plan: Plan) -> Plan | None:
         """None if there are no fewer words to ask for."""
         wishes: list[Wish] = []
         words = parts = 0
         for wish in plan.wishes:
             term = self._terms[wish.text]
-            pieces = self._pieces(term) if term.grams else []
+            pieces = self._pieces(term) if term.grams and not wish.required else []
             if pieces:
                 wishes += (Wish(wish.text, ways, wish.field) for ways in pieces)
                 parts += len(pieces)
-            elif self._known(wish):
+            elif wish.required or self._known(wish):
                 words += 1
                 wishes.append(wish)
-        optional = list(plan.optional)
-        if not parts and words > _NEAR_WORDS:
-            common = [wish for wish in wishes if self._frequency(wish) > _COMMON * self._vocabulary.documents]
-            if len(common) < words - 1:
-                wishes, words = [wish for wish in wishes if wish not in common], words - len(common)
-                optional += common
-        least = max(1, (words + 1) // 2 if not parts else words // 2 + min(_GRAM_PARTS, max(1, parts // 2)))
-        if not wishes or (tuple(wishes) == plan.wishes and least >= len(wishes)):
+        nothing_to_leave_out = len(wishes) == 1 or all(wish.required for wish in wishes)
+        if not wishes or (tuple(wishes) == plan.wishes and nothing_to_leave_out):
             return None
-        return msgspec.structs.replace(plan, wishes=tuple(wishes), optional=tuple(optional), least=least, partial=True)
-
-    def _frequency(self, wish: Wish) -> int:
-        return sum(
-            self._vocabulary.frequency(way.tokens[0])
-            for way in wish.ways
-            if way.field == "words" and len(way.tokens) == 1
-        )
+        least = (words + 1) // 2 if not parts else words // 2 + min(_GRAM_PARTS, max(1, parts // 2))
+        return msgspec.structs.replace(plan, wishes=tuple(wishes), least=max(1, least))
 
     def _pieces(self, term: QueryWord) -> list[tuple[Way, ...]]:
         """What a run of text without blanks is made of: its words if they can be told, else pairs of characters. A
         pair that occurs nowhere may have one wrong character."""
         pieces = dict.fromkeys(term.parts or ((token,) for token in term.tokens))
         found: list[tuple[Way, ...]] = []
+        near: list[tuple[Way, ...]] = []
         for piece in sorted(pieces, key=lambda piece: -len(piece) - len(piece[0])):
             if len(piece[0]) == 1 and len(found) >= _GRAM_PARTS:
                 break  # a single character says little
@@ -351,8 +367,9 @@ class _Planner:
             elif known and len(piece) > 1:
                 found += ((Way("part", (token,)),) for token in known)
             elif ways := self._around_grams(piece[0]):
-                found.append(tuple(ways))
-        return list(dict.fromkeys(found))
+                near.append(tuple(ways))
+        # In a long run, a few characters say enough.
+        return list(dict.fromkeys(found + (near if len(found) < _ENOUGH_PARTS else [])))
 
     def _around_grams(self, pair: str) -> list[Way]:
         """Documents have a token that begins with each of their characters."""
@@ -372,11 +389,11 @@ class _Planner:
         if len(counts) < 2:
             return wish
         documents = self._vocabulary.documents
-        together = _rarity(min(documents, sum(counts.values())), documents)
+        together = rarity(min(documents, sum(counts.values())), documents)
         return msgspec.structs.replace(
             wish,
             ways=tuple(
-                msgspec.structs.replace(way, rarity=min(1.0, together / _rarity(counts[way], documents)))
+                msgspec.structs.replace(way, rarity=min(1.0, together / rarity(counts[way], documents)))
                 if counts.get(way)
                 else way
                 for way in wish.ways
@@ -397,9 +414,28 @@ class _Planner:
         )
 
 
-def _rarity(frequency: int, documents: int) -> float:
+def rarity(frequency: int, documents: int) -> float:
     """Inverse document frequency, as bm25 computes it."""
     return math.log(1.0 + (documents - frequency + 0.5) / (frequency + 0.5))
+
+
+def _bare(text: str) -> str:
+    """A word in lower case, without the signs of its sentence around it."""
+    return text.lower().strip(_SENTENCE_SIGNS)
+
+
+def _distinct(wishes: Sequence[Wish]) -> list[Wish]:
+    """Each word once: long questions repeat some."""
+    return list({(wish.ways[0], wish.field): wish for wish in reversed(wishes)}.values())[::-1]
+
+
+def _neighbours(wishes: Sequence[Wish], words: Container[str]) -> tuple[tuple[str, str], ...]:
+    """Pairs of words that follow each other, function words aside."""
+    return tuple(
+        (one.ways[0].tokens[0], other.ways[0].tokens[0])
+        for one, other in pairwise(wishes)
+        if one.text in words and other.text in words and len(one.ways[0].tokens) == len(other.ways[0].tokens) == 1
+    )
 
 
 def _with(wish: Wish, more: Sequence[Way]) -> Wish:

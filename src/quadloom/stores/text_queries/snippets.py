@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from functools import lru_cache
+from itertools import accumulate
 
 from quadloom.documents.words.scripts import is_gram, normalised, readable
 from quadloom.stores.protocols.text import Highlights
@@ -17,7 +18,11 @@ _LENGTH = 240
 _BEFORE = 40  # characters before the first match, if its sentence begins further away
 _LONGEST_LEAD = 120
 _SHORTEST_STEM, _LONGEST_ENDING = 4, 5
+_MARK = re.compile(f"[{OPEN}{CLOSE}]")
 _WORD = re.compile(r"\w+")
+_LINE_FEED = re.compile("\n")
+_SHORTEST_SENTENCE = 60  # characters of a line without the sign at its end
+_CLOSING = frozenset(".!?…。！？।")
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]+")  # but not the end of a line
 _LINE_END = re.compile(r"\s*\n\s*")
 _CLOSED = frozenset(".!?…:;,·|。！？।")  # a line that ends so needs no mark before the next one
@@ -51,7 +56,7 @@ def snippet(text: str, highlights: Highlights, *, length: int = _LENGTH) -> str:
     """The sentences with most of the words, marked by `OPEN` and `CLOSE`; the beginning of the text without any. Lines
     that are no sentences, as of lists and tables, are separated by ` · `."""
     places = _places(text, highlights)
-    start = _sentence_start(text, _best_start(places, length))
+    start = _sentence_start(text, _best_start(_in_sentences(text, places), length))
     end = min(len(text), start + length)
     if end < len(text):
         blank = text.rfind(" ", start + length // 2, end)
@@ -66,6 +71,13 @@ def snippet(text: str, highlights: Highlights, *, length: int = _LENGTH) -> str:
     if end < len(text):
         parts.append(" …")
     return _LINE_END.sub(_between_lines, "".join(parts).strip())
+
+
+def offsets(marked: str) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """A snippet as plain text, and the begin and end of each match in it."""
+    parts = _MARK.split(marked)
+    ends = list(accumulate(map(len, parts)))
+    return "".join(parts), tuple(zip(ends[:-1:2], ends[1::2], strict=False))
 
 
 def _between_lines(end: re.Match[str]) -> str:
@@ -88,7 +100,7 @@ def _places(text: str, marked: Highlights) -> list[tuple[int, int]]:
     # Offsets in the folded text are offsets in the text, and searching it costs a twentieth of folding each word.
     folded = _aligned_text(text)
     found = _found(folded, marked)
-    if _UNALIGNED in folded:
+    if UNALIGNED in folded:
         found |= _unaligned(text, folded, marked)
     places: list[tuple[int, int]] = []
     for begin, end in sorted(found, key=lambda span: (span[0], -span[1])):
@@ -168,7 +180,7 @@ class _Folded(dict[int, str]):
         if unicodedata.category(character) in ("Mn", "Mc") and not 0x300 <= code <= 0x36F:
             folded = character
         if len(folded) != 1:
-            folded = _UNALIGNED if _WORD.search(character + folded) else " "
+            folded = UNALIGNED if _WORD.search(character + folded) else " "
         self[code] = folded
         return folded
 
@@ -176,14 +188,12 @@ class _Folded(dict[int, str]):
 _ASCII = 0x80
 _FOREIGN = 1.3  # bytes a character, from which most of a text is not ASCII
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
-_UNALIGNED = "\uffff"
+UNALIGNED = "\uffff"  # a letter that folds to several
 _FOLDED = _Folded()
 # Vowel signs and the like are no letters to `\w`, yet belong to their word.
 _SIGNS = "\u0591-\u05c7\u064b-\u065f\u0900-\u0903\u093a-\u094f\u0951-\u0957\u0981-\u0983\u09bc-\u09cd\u0a01-\u0a03"
-_FOLDED_WORD = re.compile(
-    rf"[\w{_UNALIGNED}{_SIGNS}\u0a3c-\u0a4d\u0abc-\u0acd\u0b3c-\u0b4d\u0bbe-\u0bcd\u0c3e-\u0c4d]+"
-)
-_UNALIGNED_WORD = re.compile(rf"\w*{_UNALIGNED}[\w{_UNALIGNED}]*")
+_FOLDED_WORD = re.compile(rf"[\w{UNALIGNED}{_SIGNS}\u0a3c-\u0a4d\u0abc-\u0acd\u0b3c-\u0b4d\u0bbe-\u0bcd\u0c3e-\u0c4d]+")
+_UNALIGNED_WORD = re.compile(rf"\w*{UNALIGNED}[\w{UNALIGNED}]*")
 
 
 def _best_start(places: list[tuple[int, int]], length: int) -> int:
@@ -196,6 +206,20 @@ def _best_start(places: list[tuple[int, int]], length: int) -> int:
         if right - left > best_count:
             best, best_count = begin, right - left
     return best
+
+
+def _in_sentences(text: str, places: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The matches in lines that are sentences, if there are any: a title and names of properties explain less."""
+    lines = [0]  # where lines begin, and the end of the text
+    lines += (at.end() for at in _LINE_FEED.finditer(text))
+    sentences = []
+    for place in places:
+        number = bisect_right(lines, place[0])
+        end = lines[number] - 1 if number < len(lines) else len(text)
+        begin = lines[number - 1]
+        if end - begin >= _SHORTEST_SENTENCE or text[begin:end].rstrip()[-1:] in _CLOSING:
+            sentences.append(place)
+    return sentences or places
 
 
 def _sentence_start(text: str, match: int) -> int:

@@ -1,8 +1,8 @@
 """The syntax of what people type into a search box, which never fails.
 
-`words "a phrase" prefix* field:word -not after:2026-01-31`. Text that does not fit is taken as words, since a syntax
-error helps nobody; a missing closing quote is assumed at the end. At most `MAX_CLAUSES` parts count, so no text becomes
-a costly query.
+`words "a phrase" prefix* field:word +must -not after:2026-01-31`. Text that does not fit is taken as words, since a
+syntax error helps nobody; a missing closing quote is assumed at the end. At most `MAX_CLAUSES` parts count, so no text
+becomes a costly query.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ import msgspec
 from quadloom.documents.words.analysis import FIELDS as WORD_FIELDS
 from quadloom.documents.words.analysis import query_tokens
 
-MAX_CLAUSES = 32
-MAX_TEXT = 1000
+MAX_CLAUSES = 64
+MAX_TEXT = 2000
 MIN_PREFIX = 2  # characters; a shorter prefix would match half of the dictionary
 FIELDS = {
-    **{name: name for name in WORD_FIELDS}, "heading": "headings", "link": "links", "image": "images", "text": "body",
+    **{name: name for name in WORD_FIELDS if name != "rest"}, "url": "address",
+    "heading": "headings", "link": "links", "image": "images", "text": "body",
     "data": "literals", "site": "site", "host": "host", "lang": "language", "language": "language", "kind": "kind",
     "type": "types", "types": "types", "vocabulary": "vocabularies",
 }  # fmt: skip
@@ -33,7 +34,7 @@ _NEWEST_WORDS = (
 )
 _NEWEST = frozenset(_NEWEST_WORDS.split())
 
-_PART = re.compile(r'(-?)(?:(\w+):)?(?:"([^"]*)"?|([^\s"]+))')
+_PART = re.compile(r'([-+]?)(?:(\w+):)?(?:"([^"]*)"?|([^\s"]+))')
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 
 
@@ -45,10 +46,16 @@ class Clause(msgspec.Struct, frozen=True):
     prefix: bool = False
     negated: bool = False
     phrase: bool = False
+    must: bool = False  # `+word`
 
     @property
     def about_words(self) -> bool:
         return not self.field or self.field in WORD_FIELDS
+
+    @property
+    def required(self) -> bool:
+        """Whether a page without it is no answer, however few words are found: `+word`, "phrase", field:word."""
+        return self.must or self.phrase or bool(self.field)
 
 
 class ParsedText(msgspec.Struct, frozen=True):
@@ -74,7 +81,7 @@ def parse(text: str) -> ParsedText:
     clauses: list[Clause] = []
     since = until = 0.0
     newest = False
-    for minus, name, phrase, bare in _PART.findall(_CONTROL.sub(" ", text[:MAX_TEXT])):
+    for sign, name, phrase, bare in _PART.findall(_CONTROL.sub(" ", text[:MAX_TEXT])):
         key, value = name.lower(), phrase or bare
         if key in _DATES and (moment := _moment(value, later=not _DATES[key])):
             since, until = (max(since, moment), until) if _DATES[key] else (since, min(until or moment, moment))
@@ -88,7 +95,7 @@ def parse(text: str) -> ParsedText:
         prefix = bare.endswith("*") and bool(tokens) and len(tokens[-1]) >= MIN_PREFIX
         if tokens or (whole and value):
             value = value.rstrip("*") if bare else value
-            clauses.append(Clause(value, field, prefix, bool(minus), bool(phrase)))
+            clauses.append(Clause(value, field, prefix, sign == "-", bool(phrase), sign == "+"))
     if newest and len(clauses) > 1:
         clauses = [clause for clause in clauses if clause.value.lower() not in _NEWEST]
     kept = tuple(clauses[:MAX_CLAUSES])

@@ -18,6 +18,7 @@ from quadloom.errors import NothingFound, UsageError
 from quadloom.model.page import Page
 from quadloom.model.timestamps import iso_time
 from quadloom.stores.statistics import Statistics
+from quadloom.stores.text_queries.snippets import offsets
 from quadloom.warehouse import Warehouse
 from quadloom.web.mcp.answers import NOTE, Evidence, Row, answer, evidence, visible
 from quadloom.web.pages.changed import changed_rows
@@ -89,7 +90,7 @@ class WarehouseTools:
                 {
                     **_proof(proofs, hit.id),
                     "title": hit.title,
-                    "snippet": hit.snippet.replace("\x02", "").replace("\x03", ""),
+                    "snippet": offsets(hit.snippet)[0],
                     "types": [shorten(iri) for iri in hit.types],
                     "language": hit.language,
                     "gone": hit.gone,

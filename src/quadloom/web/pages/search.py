@@ -8,11 +8,12 @@ import binascii
 
 import msgspec
 
-from quadloom.asking.search import search, search_request, why_nothing
+from quadloom.asking.search import for_json, search, search_request, why_nothing
 from quadloom.asking.sparql.prefixes import expand
 from quadloom.asking.sparql.text_patterns import as_sparql
 from quadloom.asking.suggest import Suggestion, suggest
-from quadloom.asking.things.found import Thing, find_things
+from quadloom.asking.things.found import FoundThings, Thing, find_things
+from quadloom.asking.things.found import for_json as thing_for_json
 from quadloom.asking.things.paths import PART_TYPES, canonical, type_name
 from quadloom.stores.protocols.text import Correction, Hit, SearchRequest
 from quadloom.web.server.errors import HttpError
@@ -85,7 +86,7 @@ def search_page(request: WebRequest) -> ViewResponse:
     end = wanted.offset + wanted.limit
     view = SearchView(
         q=wanted.text,
-        hits=answer.hits,
+        hits=tuple(map(for_json, answer.hits)) if request.wants_json else answer.hits,
         total=answer.total,
         took_ms=round(answer.seconds * 1000, 2),
         facets=answer.facets,
@@ -103,8 +104,10 @@ def search_page(request: WebRequest) -> ViewResponse:
 
 def _things_page(request: WebRequest, wanted: SearchRequest) -> ViewResponse:
     stores = request.warehouse.stores
-    found = tuple(find_things(stores.text, stores.quads, wanted)) if wanted.text else ()
-    view = SearchView(q=wanted.text, total=len(found), things=found, sparql=as_sparql(wanted))
+    found = find_things(stores.text, stores.quads, wanted) if wanted.text else FoundThings()
+    things = tuple(map(thing_for_json, found) if request.wants_json else found)
+    reasons = tuple(f"not all statements of {page} were read" for page in found.unread)
+    view = SearchView(q=wanted.text, total=len(found), things=things, reasons=reasons, sparql=as_sparql(wanted))
     return ViewResponse("search.html", view, _form(request, wanted, view))
 
 

@@ -161,7 +161,7 @@ class PageReader:
         source, path, limits = self._setup.source, Path(self._setup.path), self._settings.limits
         if source.kind == "rdf":
             name, packing = suffix_of(path)
-            dump = read_rdf(path, RDF_SUFFIXES[name], packing, default_graph=source.base, now=_DATE)
+            dump = read_rdf(path, RDF_SUFFIXES[name], packing, default_graph=source.base, now=_DATE, report=self._note)
             yield from (_Positioned(n, item.page) for n, item in enumerate(dump) if n > after)
         elif source.kind == "folder":
             files = sorted(file for file in path.rglob("*") if file.is_file() and not is_archive(file))

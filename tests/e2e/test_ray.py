@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -180,53 +180,6 @@ def ray_address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def is_open(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-@contextmanager
-def second_node(address: str) -> Iterator[psutil.Process]:
-    """Another machine of the cluster, with a processor of its own."""
-    program = [str(Path(sys.executable).with_name("ray")), "start", "--block", f"--address={address}", "--num-cpus=1"]
-    node = subprocess.Popen(
-        [*program, f"--object-store-memory={80 << 20}"],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        yield psutil.Process(node.pid)
-    finally:
-        kill_tree(psutil.Process(node.pid))
-        node.wait(30)
-
-
-def kill_tree(process: psutil.Process) -> None:
-    with suppress(psutil.NoSuchProcess):
-        for one in [*process.children(recursive=True), process]:
-            with suppress(psutil.NoSuchProcess):
-                one.kill()
-
-
-@pytest.mark.slow
-def test_archives_on_two_nodes_one_of_which_is_killed(tmp_path: Path, ray_address: str) -> None:
-    pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'quadloom[lake]'")
-    for number in range(8):
-        members = b"".join(encode(version(page)).member for page in range(number * 300, number * 300 + 300))
-        (tmp_path / f"{number}.warc.gz").write_bytes(members)
-    sources = sources_of([str(tmp_path / f"{number}.warc.gz") for number in range(8)])
-    alone = extract(sources, str(tmp_path / "alone"), Options(), Settings(), in_processes(1))
-    with second_node(ray_address) as node, ray_session(ray_address) as ray:
-        wait_until(lambda: ray.cluster_resources().get("CPU") == 3)
-        on_two = on_ray_tasks(ray_address)
-
-        def killing(job: BulkJob, tasks: list[str]) -> Iterator[TaskResult]:
-            for number, result in enumerate(on_two(job, tasks)):
-                if number == 1:
-                    kill_tree(node)
-                yield result
-
-        together = extract(sources, str(tmp_path / "together"), Options(), Settings(), killing)  # type: ignore[arg-type]
-    assert together == alone
-    assert alone.counts["pages"] == 2400
 
 
 def test_archives_by_ray_give_the_same_bytes(tmp_path: Path) -> None:

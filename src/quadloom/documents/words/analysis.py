@@ -177,8 +177,8 @@ def _parts(text: str, tokens: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     particle; else pairs."""
     if re.search(_HANGUL, text):
         word = _without_particle(text)
-        found = query_tokens(word) if word != text else ()
-        return (found,) if found else ()  # a particle after a sign, as in `+`의, has no word before it
+        bare = query_tokens(word) if word != text else ()
+        return (bare,) if bare else ()  # a particle after a sign, as in `+`의, has no word before it
     others = [(token,) for token in tokens if not is_gram(token)]
     if re.search(_HIRAGANA, text):
         found = [query_tokens(part) for part in re.findall(_PLACES, normalised(text))]

@@ -87,6 +87,9 @@ class Warehouse:
             self.close()
             raise
 
+    def __repr__(self) -> str:
+        return f"<Warehouse {self.path}, {'open for writing' if self._writable else 'for reading'}>"
+
     @classmethod
     def open(
         cls, path: str | Path, *, settings: Settings | None = None, phases: Iterable[PhaseName] = ALL_PHASES
@@ -210,13 +213,25 @@ class Warehouse:
         columns: str | Sequence[str] = (),
         sort: str = "",
         sites: int = 0,
+        alone: bool = False,
+        present: bool = False,
         limit: int = 1000,
     ) -> Things:
-        """Things of a type as rows: `things("schema:Event", where="location contains Ghent").pandas()`. The arguments
-        are those of `quadloom table`."""
+        """Things of a type and its subtypes as rows: `things("schema:Event", where="location contains Ghent").pandas()`
+        has all in Ghent. The arguments are those of `quadloom table`."""
         from quadloom.asking.things.library import select
 
-        return select(self.ask.tables(), type, where=where, columns=columns, sort=sort, sites=sites, limit=limit)
+        return select(
+            self.ask.tables(),
+            type,
+            where=where,
+            columns=columns,
+            sort=sort,
+            sites=sites,
+            alone=alone,
+            present=present,
+            limit=limit,
+        )
 
     def rank(
         self,

@@ -19,13 +19,16 @@ from command_line import quadloom
 from fakeweb.scripted import ScriptedSite, html
 from quadloom.cli.demo import demo_settings
 from quadloom.cli.demo_sites import DemoServer
+from quadloom.model.page import Page
 from quadloom.model.subscription import Subscription
 from quadloom.settings import Settings
 from quadloom.settings.loading import load
+from quadloom.stores.archive.warc_record import encode
 from quadloom.warehouse import Warehouse
 from waiting import wait_until
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+HTML = (("content-type", "text/html"),)
 DATA = '{"@context": "https://schema.org", "@type": "Person", "name": "N"}'
 GOOD = f'<title>t</title><script type="application/ld+json">{DATA}</script>'
 
@@ -122,3 +125,19 @@ def test_plug_in_package() -> None:
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=200, check=False
     )
     assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_ray_data_reads_archives(tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="needs ray: pip install quadloom[ray]")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs pyarrow: pip install 'quadloom[parquet]'")
+    for name in "ab":
+        page = Page(f"http://{name}.example/", f"http://{name}.example/", 200, HTML, GOOD.encode(), 1.0, 0.1)
+        (tmp_path / f"{name}.warc.gz").write_bytes(encode(page).member)
+    command = [sys.executable, str(EXAMPLES / "archives/ray_data.py"), "a.warc.gz", "b.warc.gz"]
+    environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, timeout=110)
+    rows = parquet.read_table(tmp_path / "pages").to_pylist()
+    assert sorted((row["url"], *row["types"]) for row in rows) == [
+        ("http://a.example/", "http://schema.org/Person"),
+        ("http://b.example/", "http://schema.org/Person"),
+    ]

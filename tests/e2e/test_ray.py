@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -18,11 +18,14 @@ import pytest
 
 from e2e.test_cluster import WEB, Cluster
 from faults.crawling import finish, finish_alone, kill_group, must_be_read, requests, start
+from quadloom.maintenance.lake.extraction.inputs import sources_of
+from quadloom.maintenance.lake.extraction.messages import Options
+from quadloom.maintenance.lake.extraction.run import extract
 from quadloom.maintenance.verify import FOLDER
 from quadloom.model.page import Page
 from quadloom.model.url import fingerprint
 from quadloom.planning.ranking.link_matrix import LinkMatrix
-from quadloom.process.bulk_tasks import BulkJob, TaskResult
+from quadloom.process.bulk_tasks import BulkJob, TaskResult, in_processes
 from quadloom.process.ray_tasks import on_ray_tasks, ray_session
 from quadloom.settings import Settings, StoreSettings
 from quadloom.stores.archive.warc_record import encode, file_header
@@ -177,6 +180,64 @@ def ray_address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def is_open(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@contextmanager
+def second_node(address: str) -> Iterator[psutil.Process]:
+    """Another machine of the cluster, with a processor of its own."""
+    program = [str(Path(sys.executable).with_name("ray")), "start", "--block", f"--address={address}", "--num-cpus=1"]
+    node = subprocess.Popen(
+        [*program, f"--object-store-memory={80 << 20}"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        yield psutil.Process(node.pid)
+    finally:
+        kill_tree(psutil.Process(node.pid))
+        node.wait(30)
+
+
+def kill_tree(process: psutil.Process) -> None:
+    with suppress(psutil.NoSuchProcess):
+        for one in [*process.children(recursive=True), process]:
+            with suppress(psutil.NoSuchProcess):
+                one.kill()
+
+
+@pytest.mark.slow
+def test_archives_on_two_nodes_one_of_which_is_killed(tmp_path: Path, ray_address: str) -> None:
+    pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'quadloom[lake]'")
+    for number in range(8):
+        members = b"".join(encode(version(page)).member for page in range(number * 300, number * 300 + 300))
+        (tmp_path / f"{number}.warc.gz").write_bytes(members)
+    sources = sources_of([str(tmp_path / f"{number}.warc.gz") for number in range(8)])
+    alone = extract(sources, str(tmp_path / "alone"), Options(), Settings(), in_processes(1))
+    with second_node(ray_address) as node, ray_session(ray_address) as ray:
+        wait_until(lambda: ray.cluster_resources().get("CPU") == 3)
+        on_two = on_ray_tasks(ray_address)
+
+        def killing(job: BulkJob, tasks: list[str]) -> Iterator[TaskResult]:
+            for number, result in enumerate(on_two(job, tasks)):
+                if number == 1:
+                    kill_tree(node)
+                yield result
+
+        together = extract(sources, str(tmp_path / "together"), Options(), Settings(), killing)  # type: ignore[arg-type]
+    assert together == alone
+    assert alone.counts["pages"] == 2400
+
+
+def test_archives_by_ray_give_the_same_bytes(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'quadloom[lake]'")
+    for number in range(3):
+        (tmp_path / f"{number}.warc.gz").write_bytes(encode(version(number)).member)
+    sources = sources_of([str(tmp_path / f"{number}.warc.gz") for number in range(3)])
+    alone = extract(sources, str(tmp_path / "alone"), Options(nquads=True), Settings(), in_processes(1))
+    by_ray = extract(sources, str(tmp_path / "by-ray"), Options(nquads=True), Settings(), on_ray_tasks("local"))
+    assert by_ray == alone
+    assert alone.counts["pages"] == 3
 
 
 @pytest.mark.slow

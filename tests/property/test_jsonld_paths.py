@@ -149,7 +149,7 @@ class ByTheBook(ContextProcessor):
 
 def complete(document: Json, processor: ContextProcessor | None = None) -> list[tuple[str, str, str]]:
     statements: list[tuple[str, str, str]] = []
-    writer = RdfWriter(lambda s, p, o, _graph: statements.append((s, p, o)), Sink().blank)
+    writer = RdfWriter(lambda s, p, o, _graph: statements.append((s, p, o)), Sink().blank, spaces=PAGE)
     processor = processor or ContextProcessor(LOADER.load)
     writer.write(expand_document(processor, ActiveContext.initial(PAGE), document, PAGE))
     return statements

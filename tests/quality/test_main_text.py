@@ -38,7 +38,7 @@ def pages(name: str) -> Iterator[tuple[str, bytes]]:
     def refuse(finding: Finding) -> None:
         raise AssertionError(finding)
 
-    for record in warc_blocks(DATA / name, _MOST, refuse):
+    for record in warc_blocks(DATA / name, _MOST, refuse, Counter()):
         yield record.header("warc-target-uri"), record.block.split(b"\r\n\r\n", 1)[1]
 
 

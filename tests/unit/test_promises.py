@@ -26,6 +26,7 @@ CODE = re.compile(r"[a-z]+(-[a-z]+)*")
 
 # Where a section travels under another name than its own.
 ALIASES = {
+    "audit": "(audit|wanted)",
     "site": "(site|exception|own)",
     "service": "(service|settings)",
     "limits": "(limits|limit)",

@@ -305,6 +305,7 @@ MISTAKES: dict[str, Callable[[Vocabulary, Random], Planted | None]] = {
     "url": _with_value("bad-url", ("see below", "htp://example.org/a", "none of them"), _linking),
     "number": _with_value("schema-wrong-value", ("a dozen", "12 or so", "many"), _counting),
     "rating as text": _with_value("bad-number", ("four", "4/5", "4,5"), _named("ratingValue")),
+    "expired": _with_value("offer-expired", ("2019-12-31", "2024-06-30"), _named("priceValidUntil")),
     "rating": _rating,
     "order of dates": _order,
     "superseded": _superseded,

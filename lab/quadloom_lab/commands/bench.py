@@ -24,6 +24,7 @@ Folder = Annotated[Path | None, Parameter(help="folder of the warehouse [default
 # Name → (where it is, its help, whose first line the list shows). Loaded when used, as in `quadloom.cli.main`.
 _OTHERS = {
     "audit": ("bench_audit:audit", "Find planted mistakes in pages, and count false alarms."),
+    "audit-sample": ("bench_audit:audit_sample", "Draw findings of real sites, for a reader to judge."),
     "first-reads": (
         "simulate:first_reads",
         "Compare orders of first reads on a simulated web, or on the links between the HTML files of a folder.\n\n"

@@ -10,21 +10,27 @@ from typing import NamedTuple
 
 import msgspec
 
+from quadloom.asking.audit.across_pages import audited_pages
+from quadloom.asking.audit.report import PageFindings
+from quadloom.asking.audit.source_lines import archived
 from quadloom.cli.session import session
 from quadloom.documents.checks.vocabulary import vocabularies
 from quadloom.documents.transform import transform
 from quadloom.model.finding import Finding
 from quadloom.settings import Settings
+from quadloom.warehouse import Warehouse
 from quadloom_lab.audit.descriptions import description
 from quadloom_lab.audit.foreign_pages import PAGES
 from quadloom_lab.audit.mistakes import MISTAKES, Planted, planted
 from quadloom_lab.audit.published_pages import PUBLISHED
 from quadloom_lab.audit.rival import alarms, finds, run_rival
+from quadloom_lab.audit.sample import drawn, shares, verdicts
 from quadloom_lab.markup import SYNTAXES, page
 from quadloom_lab.realweb.web import RealWeb
 
 _URL = "https://shop.example/things/1"
 _ROUNDS = 4
+_QUOTED = 60  # characters of a source at most
 _WISHES = frozenset(("schema-missing-required", "data-not-visible"))
 
 
@@ -78,6 +84,39 @@ def audit(*, mistakes: int = 20, types: int = 300, documents: int = 100, rival: 
     s.print(f"CPU-ms of pages of {size:.0f} KB: {with_checks:.2f} with checks, {without:.2f} without: {share:+.1f} %")
     for name, mine, other in costs:
         s.print(f"CPU-ms of {name}: {mine:.2f}" + (f", rival {other:.2f}" if other is not None else ""))
+    right, useful = shares(judged := verdicts())
+    s.print(f"{len(judged)} findings of real sites, judged by a reader: {right:.2f} true, {useful:.2f} useful")
+
+
+def audit_sample(*warehouses: Path, seed: str, count: int = 100) -> None:
+    """Draw findings of real sites for a reader to judge, as lines of judged.tsv.
+
+    Parameters
+    ----------
+    warehouses
+        warehouses of the sites
+    seed
+        what decides which are drawn, such as the hash of the commit
+    count
+        findings to draw
+    """
+    s = session()
+    pages: list[PageFindings] = []
+    bodies: dict[str, bytes] = {}
+    for folder in warehouses:
+        with Warehouse.read(folder, settings=s.settings) as warehouse:
+            found = [page for page in audited_pages(warehouse.stores) if page.findings]
+            bodies |= {page.row.href: archived(warehouse.stores)(page.row.href) for page in found}
+            pages += found
+    names = ("seed", "page", "line", "code", "path", "quoted", "is_true", "is_useful", "why")
+    s.write("\t".join(names))
+    for url, finding in drawn(pages, seed, count):
+        lines = bodies[url].decode("utf-8", "replace").splitlines()
+        line = lines[finding.line - 1] if 0 < finding.line <= len(lines) else ""
+        at = max(0, finding.column - 1)
+        quoted = " ".join(line[at : at + _QUOTED].split()) or finding.message[:_QUOTED]
+        row = (seed[:12], url, str(finding.line), finding.code, finding.path, quoted, "", "", "")
+        s.write("\t".join(" ".join(cell.split()) for cell in row))
 
 
 def _real(documents: int) -> list[_Page]:

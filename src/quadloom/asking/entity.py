@@ -12,18 +12,22 @@ long and often wrong.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 
 import msgspec
 import pyoxigraph as ox
 
 from quadloom.asking.sparql.prefixes import PREFIXES, expand
+from quadloom.documents.descriptions import GONE, PAGES
 from quadloom.errors import NothingFound
 from quadloom.stores.protocols.quads import QuadStore
 
 MAX_STATEMENTS = 5_000
 MAX_INVERSE = 200
 MAX_NAMES = 32
+_MAX_GONE = 100_000  # pages
+_MAX_MARKED = 200  # sources of one thing
 
 _RDF_TYPE = PREFIXES["rdf"] + "type"
 _SCHEMA = (PREFIXES["schema"], PREFIXES["schemas"])
@@ -86,6 +90,7 @@ class Entity(msgspec.Struct, frozen=True, kw_only=True):
     properties: tuple[Property, ...] = ()
     inverse: tuple[Inverse, ...] = ()
     sources: tuple[str, ...] = ()
+    gone: dict[str, float] = {}  # of the sources: since when a page is not found any more
     truncated: bool = False  # more is stated than is shown
 
     @property
@@ -118,8 +123,21 @@ def describe_entity(quads: QuadStore, iri: str, *, consolidate: bool = False, la
         properties=properties,
         inverse=inverse,
         sources=tuple(sources),
+        gone=gone_pages(quads, tuple(sources)),
         truncated=count >= MAX_STATEMENTS or len(inverse) >= MAX_INVERSE,
     )
+
+
+def gone_pages(quads: QuadStore, pages: Sequence[str] | None = None) -> dict[str, float]:
+    """Of these pages, or of all: those that are not found any more though their statements are still here, and since
+    when (Unix time)."""
+    found: dict[str, float] = {}
+    for page in (None,) if pages is None else pages[:_MAX_MARKED]:
+        lines = quads.match(page and f"<{page}>", f"<{GONE}>", None, f"<{PAGES}>", _MAX_GONE)
+        for quad in ox.parse("\n".join(lines), ox.RdfFormat.N_QUADS, lenient=True):
+            if isinstance(quad.subject, ox.NamedNode) and isinstance(quad.object, ox.Literal):
+                found[quad.subject.value] = datetime.fromisoformat(quad.object.value).timestamp()
+    return found
 
 
 def as_nquads(entity: Entity) -> bytes:

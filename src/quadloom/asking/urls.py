@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import Protocol
 
 from quadloom.errors import UrlError
 from quadloom.model.outcome import PageRow
 from quadloom.model.url import Url
-from quadloom.stores.protocols.catalog import Catalog
 
 
 @lru_cache(maxsize=16_384)  # 15 µs for each of forty hits, and most pages are found again
@@ -19,7 +20,15 @@ def fingerprint_of(url: str) -> int | None:
         return None
 
 
-def page_of(catalog: Catalog, url: str) -> PageRow | None:
+class PageRows(Protocol):
+    """Where the rows of pages are: a catalog, or the files of a folder."""
+
+    def page(self, fingerprint: int) -> PageRow | None: ...
+
+    def pages(self, fingerprints: Sequence[int]) -> dict[int, PageRow]: ...
+
+
+def page_of(catalog: PageRows, url: str) -> PageRow | None:
     """The page, if it was visited."""
     fingerprint = fingerprint_of(url)
     return catalog.page(fingerprint) if fingerprint is not None else None

@@ -13,7 +13,8 @@ from pathlib import Path
 import msgspec
 
 from quadloom.asking.audit.across_pages import audited_pages
-from quadloom.asking.audit.report import DefectGroup, audit
+from quadloom.asking.audit.groups import DefectGroup
+from quadloom.asking.audit.report import audit
 from quadloom.asking.report.numbers import labelled
 from quadloom.cli.crawling.crawl import follow_crawl
 from quadloom.cli.demo_sites import QUESTIONS, DemoServer, Question

@@ -10,7 +10,7 @@ from quadloom.errors import UsageError
 
 def bytes_of(path: Path, hint: str) -> bytes:
     """The content of a file. `hint`: what to give if there is no such file. Raises `UsageError`."""
-    if not path.is_file():
+    if not path.exists() or path.is_dir():  # a pipe is fine: --seeds <(command)
         raise UsageError(f"there is no file {path}", hint=hint)
     return path.read_bytes()
 

@@ -83,6 +83,7 @@ _OWN_COMMANDS = {
     },
     "Data in and out, upkeep": {
         "export": ("upkeep.export_import:export", "Write quads, pages or a description of the data."),
+        "bulk": ("upkeep.extraction:bulk", "Write the data of whole archives as tables, without a warehouse."),
         "import": ("upkeep.export_import:import_", "Read WARC files and RDF dumps into the warehouse."),
         "verify": ("upkeep.maintenance:verify", "Compare archive, quads and text with the catalog."),
         "rebuild": ("upkeep.maintenance:rebuild", "Rebuild quads and text from the archive."),
@@ -198,5 +199,6 @@ def _leave(code: int) -> None:
 def _complain(message: str, hint: str, code: int) -> int:
     from quadloom.cli.session import harmless
 
-    sys.stderr.write(harmless(f"quadloom: {message}\nhint: {hint}\n"))
+    below = hint.replace("\n", "\n      ")  # a caret stands under its place in the line above
+    sys.stderr.write(harmless(f"quadloom: {message}\nhint: {below}\n"))
     return code

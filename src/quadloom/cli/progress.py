@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # imported when something is shown
     from rich.text import Text
 
 _SHOW_AFTER = 1.0  # seconds until a bar appears
-_BAR_COLUMNS = 16  # columns
+_BAR_COLUMNS = 14  # columns
 _NEWEST_WEIGHT = 0.3  # weight of the newest rate
 
 

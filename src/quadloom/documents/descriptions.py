@@ -8,6 +8,7 @@ from quadloom.model.timestamps import iso_time
 from quadloom.model.url import site_of
 
 PAGES = "urn:quadloom:pages"
+GONE = "urn:quadloom:gone"  # of a page: since when it is not found, though its statements are still here
 VISITS = "urn:quadloom:visits"  # what came of every visited URL, with `index.visits`
 _PROV = "http://www.w3.org/ns/prov#"
 _DCTERMS = "http://purl.org/dc/terms/"

@@ -186,6 +186,9 @@ class _Detection(msgspec.Struct):
             return self._xhtml(text, root)
         if kind == "xml" and not declared and (self.label == "html" or sniffing.looks_html(text)):
             return "html"  # any tag may begin a page; only a root known for something else rules it out
+        if kind == "xml" and not declared and self.label == "text":
+            self.reasons.append("begins with a tag, as examples of code do: text, as it is labelled")
+            return "text"
         self.root = root.name
         if kind == "xml" and self.label in XML_KINDS:
             return self.label  # RDF/XML may begin with any typed node; vendors extend feeds
@@ -231,6 +234,8 @@ class _Detection(msgspec.Struct):
 
     def contradict(self, kind: Kind) -> None:
         label = self.label
+        if kind == "archive" and label == "binary":
+            return  # office documents, e-books and programs are ZIP files with types of their own
         if label is None or kind in _REFINES.get(label, ()) or {kind, label} == {"html", "xhtml"}:
             return
         self._find(

@@ -26,7 +26,7 @@ from quadloom.documents.syntaxes.sink import sink_limits
 from quadloom.documents.syntaxes.terms import TYPE
 from quadloom.documents.syntaxes.xml.validation import validate
 from quadloom.documents.unpack import MAGIC, unpack
-from quadloom.errors import QuadloomError, SyntaxInvalid
+from quadloom.errors import QuadloomError, SyntaxInvalid, UsageError
 from quadloom.model.document import PageFacts, Transformed
 from quadloom.model.link import Link
 from quadloom.model.quads import Triple
@@ -82,13 +82,22 @@ def transform(
     answers: tuple[ServiceAnswer, ...] | None = None,
     detected: Detected | None = None,
 ) -> Transformed:
-    """Read what `body`, found at `url`, says. Never raises on bad input: defects are in `findings`.
+    """Read what `body`, found at `url`, says. Never raises on bad content: defects are in `findings`. Raises
+    `UsageError` for a body that is no bytes and a URL that is not absolute.
 
     `headers` are those of the response, names in lower case; `X-Robots-Tag` counts and, without `content_type`,
     `Content-Type`. `loader` stands in for the network if a syntax needs another document, such as a JSON-LD context.
     `answers` of services; None = not asked yet. If `syntaxes` holds a service that takes the document, this raises
     `ServicesNeeded` then, before anything else is done. `detected`: what the body is, if that is known.
     """
+    if not isinstance(body, bytes | bytearray | memoryview):
+        raise UsageError(
+            f"the body is of type {type(body).__name__}, not bytes", hint='for a text: text.encode("utf-8")'
+        )
+    if ":" not in url:
+        raise UsageError(
+            f"the url {url!r} is not absolute", hint="give the address of the page: https://example.org/page"
+        )
     context = _opened(body, url, content_type, headers, settings, detected)
     context.loader, context.answers = loader, answers or ()
     document = context.document

@@ -101,6 +101,9 @@ _FAMILIES = (
     "iri-",
     "date-",
     "rating-",
+    "rich-",
+    "value-",
+    "offer-",
     "canonical-",
     "shacl-",
     "id-",
@@ -110,9 +113,13 @@ _ONES = frozenset(
         "microdata-untyped",
         "microdata-loose-property",
         "jsonld-keyword",
+        "jsonld-in-template",
         "rdfa-no-vocabulary",
         "checks-failed",
         "broken-data-link",
+        "broken-link",
+        "broken-sitemap-link",
+        "missing-hreflang",
     )
 )
 

@@ -51,9 +51,12 @@ def exit_of(code: int, *, timed_out: bool) -> ChildExit:
 
 
 def limit_memory(address_space: int) -> None:
-    """Cap this process's address space; 0 = no cap. It never writes a core file: those of a parser are large."""
+    """Cap this process's address space; 0 = no cap. A lower cap that it was started with stays. It never writes a core
+    file: those of a parser are large."""
     if address_space:
-        resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
+        _, inherited = resource.getrlimit(resource.RLIMIT_AS)
+        most = address_space if inherited == resource.RLIM_INFINITY else min(address_space, inherited)
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 

@@ -66,6 +66,9 @@ class AuditSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         list[str],
         doc("required and recommended properties: `rich-results`, and files of your own (.toml, or SHACL as .ttl)"),
     ] = msgspec.field(default_factory=lambda: ["rich-results"])
+    rules_folder: Annotated[
+        str, doc("a folder whose rich-results.toml takes the place of the bundled one, to have newer rules")
+    ] = ""
     vocabularies: Annotated[
         list[str], doc("files with vocabularies of your own, beside the bundled ones; see docs/howto/audit.md")
     ] = []

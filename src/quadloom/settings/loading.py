@@ -354,6 +354,10 @@ def _explained(error: msgspec.ValidationError, origins: Mapping[str, str]) -> Se
     problem, hint = text.split(" - at")[0], "to see every setting with its default: `quadloom config show`"
     if "unknown field" in text:
         hint = f"keys of [[site]] and [[service]]: {', '.join(known)}"
+    elif "Expected `str`, got `int`" in text or "Expected `str`, got `float`" in text:
+        hint = f'write it in quotes, a length of time with its unit: {place.rpartition(".")[2] or "name"} = "5s"'
+    elif "Expected `object`, got `array`" in text:
+        hint = f"write one table, [{place or 'section'}], instead of a list"
     elif "matching regex" in text:  # only lengths of time have a pattern
         problem, hint = "not a length of time", "write `90d`, `12h`, `30m` or `forever`"
     if len(problem) > _SHOWN:

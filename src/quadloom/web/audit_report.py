@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from quadloom.asking.audit.groups import page_defects
 from quadloom.asking.audit.report import AuditReport
 from quadloom.documents.checks.codes import codes
 from quadloom.web.view.charts import trend
@@ -69,12 +70,8 @@ def _features(report: AuditReport) -> list[tuple[str, int, int]]:
 
 
 def _templates(report: AuditReport) -> list[tuple[str, int, int]]:
-    """Pages under an address, with their errors and warnings; the worst first."""
+    """Folders with their pages that have errors and warnings; the worst first."""
     several = len({group.site for group in report.groups}) > 1
-    merged: dict[str, list[int]] = {}
-    for group in report.groups:
-        if group.severity != "info":
-            pair = merged.setdefault(f"{group.site if several else ''}{group.template}", [0, 0])
-            pair[group.severity == "warning"] += group.findings
+    merged = page_defects(report.groups, several=several)
     found = [(name, errors, warnings) for name, (errors, warnings) in merged.items()]
     return sorted(found, key=lambda row: (-row[1], -row[2], row[0]))[:15]

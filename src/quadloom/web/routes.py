@@ -117,6 +117,8 @@ _TABLE = (
     Parameter("sort", "sort by this column", "schema:startDate"),
     Parameter("order", "ascending or descending", "asc", choices=("asc", "desc")),
     Parameter("sites", "only things that at least as many sites describe", "2", kind="integer"),
+    Parameter("alone", "1 = without the things of its subtypes", "1"),
+    Parameter("present", "1 = only things on pages that are still found", "1"),
 )
 
 _PAGES = (
@@ -149,8 +151,8 @@ _PAGES = (
     Endpoint(path="/schema.svg", handler=schema.schema_svg, summary="The schema as a picture", cached=True,
              runs="scanning", parameters=(Parameter("site", "only this site", "example.org"),),
              produces=("image/svg+xml",)),
-    Endpoint(path="/types", handler=types.types_page, summary="Types of things, the most described first", twin=True,
-             cached=True),
+    Endpoint(path="/types", handler=types.types_page, summary="Types of things with their subtypes", twin=True,
+             cached=True, runs="scanning"),
     Endpoint(path="/type", handler=types.type_page, summary="Things of a type as a table", twin=True, open=True,
              cached=True, runs="scanning", parameters=(
                  *_TABLE, Parameter("from", "where this page of rows begins", "0", kind="integer"), _LIMIT,
@@ -215,7 +217,7 @@ _PAGES = (
              twin=True, cached=True,
              parameters=(Parameter("code", "the code", "bad-date", required=True, place="path"),)),
     Endpoint(path="/vocabularies", handler=home.vocabularies_page, summary="Classes and properties by use",
-             twin=True, cached=True, runs="waiting"),
+             twin=True, cached=True, runs="scanning"),
     Endpoint(path="/topics", handler=about.topics_page, summary="Topics and what they found", twin=True),
     Endpoint(path="/subscriptions", handler=subscriptions.subscriptions_page, summary="Subscriptions to changes",
              twin=True),

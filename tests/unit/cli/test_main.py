@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import msgspec
@@ -13,11 +14,14 @@ import pytest
 
 from command_line import quadloom
 from quadloom import __version__
-from quadloom.cli.crawling.live import nothing_read, progress_lines
+from quadloom.cli.crawling.crawl import check_start
+from quadloom.cli.crawling.live import finish, nothing_read, progress_lines
+from quadloom.cli.files import urls_from_file
 from quadloom.cli.main import COMMANDS, SUMMARY, groups, run
 from quadloom.cli.overview import overview
 from quadloom.cli.session import Session
 from quadloom.crawling.run.report import CrawlReport, VisitProblem
+from quadloom.errors import UrlError
 from quadloom.model.outcome import Outcome, PageRow, Settlement
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
@@ -73,7 +77,7 @@ def test_the_live_screen_fits_into_80_columns() -> None:
     lines = [line.plain for line in progress_lines(report)]
     assert max(map(len, lines)) <= 80
     assert lines[0].startswith("crawling  ━") and lines[0].endswith(
-        "123,456 of 150,000 pages · 123.4 pages/s · 3:35 left"
+        "123,456 of 150,000 pages · 123.4 visits/s · 3:35 left"
     )
     assert "museum-of-names-0" in lines[1] and lines[3].endswith("1 h 12 min")
 
@@ -87,7 +91,49 @@ def test_a_paused_crawl_says_so_and_promises_nothing() -> None:
     report = CrawlReport(state="paused", pages=20, limit=100, rates={"fetch": 3.0}, frontier={"queued": 80})
     head = progress_lines(report)[0].plain
     assert head.startswith("paused") and "20 of 100" in head
-    assert "pages/s" not in head and "left" not in head
+    assert "visits/s" not in head and "left" not in head
+
+
+def test_without_a_limit_the_bar_is_about_the_known_urls() -> None:
+    """What is counted is what the rate is about: visits, whatever came of them."""
+    report = CrawlReport(state="running", pages=1, gone=806, rates={"fetch": 73.9}, frontier={"queued": 1_100})
+    lines = [line.plain for line in progress_lines(report)]
+    assert "807 of 1,907 known URLs · 73.9 visits/s · 0:14 left" in lines[0] and lines[1].startswith("1 page ·")
+
+
+def test_the_end_of_a_crawl_counts_what_is_gone(capsys: pytest.CaptureFixture[str]) -> None:
+    finish(
+        Session(), CrawlReport(pages=1, gone=212, problems=[VisitProblem("gone", "HTTP 404", 212, "x")]), False, None
+    )
+    assert "1 page · 0 quads · 0 failed · 212 gone · 0 denied" in capsys.readouterr().err
+
+
+def test_a_phase_on_its_own_says_what_it_did(capsys: pytest.CaptureFixture[str]) -> None:
+    finish(Session(), CrawlReport(phases={"index": 36}, frontier={"waiting": 36}), False, None)
+    said = capsys.readouterr().err
+    assert "indexed 36 pages" in said and "Nothing to crawl" not in said and "0 pages" not in said
+
+
+def test_seeds_may_come_from_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_text("https://a.example/\n"))
+    writer.start()
+    assert urls_from_file(pipe) == ["https://a.example/"]
+    writer.join()
+
+
+def test_an_address_without_a_host_is_refused() -> None:
+    with pytest.raises(UrlError, match="names no host"):
+        check_start(Session(), ["http:///x"])
+
+
+def test_a_folder_that_holds_other_files_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "letter.txt").write_text("Dear Ada")
+    s = Session(warehouse=tmp_path)
+    s.override({"crawl.contact": "you@example.org"})
+    check_start(s, ["http://a.example/"])
+    assert "already has 1 other file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["config", "show"]])

@@ -171,7 +171,7 @@ def test_progress_shows_rate_and_remaining_time_after_a_while(monkeypatch: pytes
         progress.show(100)
         progress.show(200)
     shown = progress.line(200).plain
-    assert shown == "export  ━━━━━━━━────────  200 of 400 pages · 50/s · 0:04 left"
+    assert shown == "export  ━━━━━━━───────  200 of 400 pages · 50/s · 0:04 left"
 
 
 def test_progress_is_silent_in_a_pipe(capfd: pytest.CaptureFixture[str]) -> None:

@@ -118,3 +118,29 @@ def test_entity_bombs_cost_nothing() -> None:
     started = time.process_time()
     assert kind(bomb, "text/xml") == "xml"
     assert time.process_time() - started < 0.5
+
+
+@pytest.mark.parametrize(
+    "example", [b"<canvas id=x>\n  drawing\n", b'<math display="block">', b"<custom-element>\n</p>"]
+)
+def test_text_that_begins_with_a_tag_is_text(example: bytes) -> None:
+    """An example of code, served as what it is. An XML declaration or a root that is known still says more."""
+    document = detect(example, url="https://site.example/snippet.txt", content_type="text/plain")
+    assert (document.kind, document.findings) == ("text", ())
+    assert kind(b"<?xml version='1.0'?><canvas/>", "text/plain") == "xml"
+    assert kind(b"<rss version='2.0'/>", "text/plain") == "rss"
+
+
+@pytest.mark.parametrize(
+    "media_type",
+    [
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        "application/vnd.oasis.opendocument.text",
+        "application/epub+zip",
+        "application/java-archive",
+    ],
+)
+def test_a_format_that_is_packed_as_zip_has_its_own_type(media_type: str) -> None:
+    body = b"PK\x03\x04\x14\x00\x06\x00" + b"\0" * 40
+    assert detect(body, url="https://site.example/book.xlsx", content_type=media_type).findings == ()
+    assert detect(body, url="https://site.example/book", content_type="text/html").findings != ()

@@ -10,32 +10,40 @@ from typing import NamedTuple
 
 import msgspec
 
+from quadloom.asking.audit.across_links import Asked, listed_in_vain, missing_partners
 from quadloom.asking.audit.report import PageFindings, pages_of
 from quadloom.asking.statistics import all_rows
-from quadloom.asking.urls import fingerprint_of, page_of
+from quadloom.asking.urls import PageRows, fingerprint_of, page_of
 from quadloom.model.finding import Finding
 from quadloom.model.outcome import Outcome, PageRow
+from quadloom.settings import AuditSettings
 from quadloom.stores.opened import Stores
-from quadloom.stores.protocols.catalog import Catalog
 
 _MAX_ROWS = 2000
 _FACTS = "name price priceCurrency startDate endDate birthDate telephone isbn gtin13 sku datePublished foundingDate"
 _LINKS = "image logo url sameAs contentUrl thumbnailUrl mainEntityOfPage"
+_OTHER_LINKS = "<http://ogp.me/ns#image> <http://ogp.me/ns#url> <http://ogp.me/ns#video>"
 _SUSPECTS = """SELECT ?s ?p
 WHERE {{ VALUES ?p {{ {terms} }} GRAPH ?g {{ ?s ?p ?o }} FILTER(isIRI(?s) && isLiteral(?o)) }}
 GROUP BY ?s ?p (LANG(?o) AS ?language) HAVING (COUNT(DISTINCT STR(?o)) > 1 && COUNT(DISTINCT ?g) > 1)
 ORDER BY ?s ?p LIMIT {most}"""
 _STATED = """SELECT ?s ?p (LANG(?o) AS ?language) (STR(?o) AS ?value) ?g
 WHERE {{ VALUES (?s ?p) {{ {pairs} }} GRAPH ?g {{ ?s ?p ?o }} FILTER(isLiteral(?o)) }}"""
+_IDENTIFIERS = "sku gtin gtin8 gtin12 gtin13 gtin14 isbn"
+_OF_OFFER = "price priceCurrency availability"
+_SAME_THINGS = """SELECT ?k ?key ?p
+WHERE {{ VALUES ?k {{ {keys} }} GRAPH ?g {{ ?s ?k ?key . {stated} }} FILTER(isLiteral(?key) && STR(?key) != "") }}
+GROUP BY ?k ?key ?p (LANG(?o) AS ?language) HAVING (COUNT(DISTINCT STR(?o)) > 1 && COUNT(DISTINCT ?g) > 1)
+ORDER BY ?key LIMIT {most}"""
+_SAME_STATED = """SELECT ?k ?key ?p (STR(?o) AS ?value) ?g
+WHERE {{ VALUES (?k ?key ?p) {{ {rows} }} GRAPH ?g {{ ?s ?k ?key . {stated} }} }}"""
 _MAX_PAIRS = 200  # in one query
+_QUOTES = re.compile(r'["\\\x00-\x1f]')
 _IN_BRACKETS = re.compile(r'[^\x00-\x20<>"{}|^`\\]+\Z')  # an IRI of another store may be none
 _LINKED = """SELECT DISTINCT ?g ?s ?p ?o
 WHERE {{ VALUES ?p {{ {terms} }} GRAPH ?g {{ ?s ?p ?o }} FILTER(isIRI(?o)) }} LIMIT {most}"""
 _DEAD = frozenset((Outcome.GONE, Outcome.FAILED))
 _PAUSE_FACTOR = 10.0  # a server asks again when ten times as long has passed as the last answer took
-
-Asked = Callable[[str], Iterator[bytes]]
-"""Answers to a SPARQL query as JSON, as `QuadStore.parts` gives them."""
 
 
 class AcrossFindings(msgspec.Struct, frozen=True):
@@ -100,15 +108,19 @@ def with_across(
 def across_pages(stores: Stores, asked: Asked | None = None) -> dict[str, list[Finding]]:
     """What only several pages show, by page. Codes that the settings ignore are left out, and all without checks.
     `asked`: what answers queries instead of the store itself."""
-    wanted = stores.settings.audit
+    return found_across(asked or stores.quads.parts, stores.catalog, stores.settings.audit)
+
+
+def found_across(asked: Asked, catalog: PageRows, wanted: AuditSettings) -> dict[str, list[Finding]]:
+    """The same for pages that need not be in a warehouse."""
     found: dict[str, list[Finding]] = {}
-    for url, finding in _all_across(asked or stores.quads.parts, stores.catalog) if wanted.checks else ():
+    for url, finding in _all_across(asked, catalog) if wanted.checks else ():
         if finding.code not in wanted.ignore:
             found.setdefault(url, []).append(finding)
     return found
 
 
-def _all_across(asked: Asked, catalog: Catalog) -> Iterator[tuple[str, Finding]]:
+def _all_across(asked: Asked, catalog: PageRows) -> Iterator[tuple[str, Finding]]:
     for conflict in _conflicts(asked):
         name = conflict.predicate.rpartition("/")[2]
         finding = Finding(
@@ -122,14 +134,31 @@ def _all_across(asked: Asked, catalog: Catalog) -> Iterator[tuple[str, Finding]]
             expected=f"one value, not also {conflict.other[:80]}",
         )
         yield conflict.page, finding
+    yield from _same_things(asked)
+    yield from missing_partners(asked, catalog)
+    yield from listed_in_vain(asked, catalog)
     targets: dict[str, PageRow | None] = {}  # pages of a site point to the same logo
-    for row in all_rows(asked, _LINKED.format(terms=_terms(_LINKS), most=50 * _MAX_ROWS)):
+    for row in all_rows(asked, _LINKED.format(terms=f"{_terms(_LINKS)} {_OTHER_LINKS}", most=50 * _MAX_ROWS)):
         address = row["o"]
         if address not in targets:
             targets[address] = page_of(catalog, address)
         target = targets[address]
-        if target is not None and target.outcome in _DEAD and target.href != row["g"]:
-            name = row["p"].rpartition("/")[2]
+        if target is None or target.href == row["g"]:
+            continue
+        name = re.split(r"[/#]", row["p"])[-1]
+        if target.kind == "redirect" and name == "sameAs":
+            finding = Finding(
+                "broken-data-link",
+                "sameAs leads to an address that is redirected",
+                "warning",
+                "index",
+                advice="write the address that it leads to: an identity that moves is none",
+                path=name,
+                found=row["o"][:200],
+                expected=target.final_url[:200],
+            )
+            yield row["g"], finding
+        elif target.outcome in _DEAD:
             finding = Finding(
                 "broken-data-link",
                 f"{name} leads to {target.href}, which is {target.outcome.value}: {target.reason[:60]}",
@@ -137,7 +166,7 @@ def _all_across(asked: Asked, catalog: Catalog) -> Iterator[tuple[str, Finding]]
                 "index",
                 advice="correct the address, or bring the page back",
                 path=name,
-                found=target.href[:200],
+                found=row["o"][:200],
                 expected="an address that answers",
             )
             yield row["g"], finding
@@ -170,6 +199,49 @@ def _conflicts(asked: Asked) -> Iterator[_Conflict]:
             other = next((page for page in sorted(by_page) if by_page[page].isdisjoint(by_page[first])), None)
             if other is not None:
                 yield _Conflict(subject, predicate, first, min(by_page[first]), min(by_page[other]), len(by_page))
+
+
+def _same_things(asked: Asked) -> Iterator[tuple[str, Finding]]:
+    """Things without an @id that have the same number, such as a product's, and differ in a fact."""
+    for stated in (
+        f"VALUES ?p {{ {_terms(_FACTS)} }} ?s ?p ?o",
+        f"?s {_either('offers')} ?of . VALUES ?p {{ {_terms(_OF_OFFER)} }} ?of ?p ?o",
+    ):
+        query = _SAME_THINGS.format(keys=_terms(_IDENTIFIERS), stated=stated, most=_MAX_ROWS)
+        suspects = [(one["k"], one["key"], one["p"]) for one in all_rows(asked, query) if one["k"] != one["p"]]
+        suspects = [one for one in dict.fromkeys(suspects) if not _QUOTES.search(one[1])]
+        for start in range(0, len(suspects), _MAX_PAIRS):
+            some = suspects[start : start + _MAX_PAIRS]
+            rows = " ".join(f'(<{number}> "{key}" <{predicate}>)' for number, key, predicate in some)
+            found: dict[tuple[str, str, str], dict[str, set[str]]] = {}
+            for one in all_rows(asked, _SAME_STATED.format(rows=rows, stated=stated)):
+                by_page = found.setdefault((one["k"], one["key"], one["p"]), {})
+                by_page.setdefault(one["g"], set()).add(one["value"])
+            for (number, key, predicate), by_page in sorted(found.items()):
+                first = min(by_page)
+                other = next((page for page in sorted(by_page) if by_page[page].isdisjoint(by_page[first])), None)
+                if other is not None:
+                    yield first, _conflict_of(number, key, predicate, by_page, first, other)
+
+
+def _conflict_of(
+    number: str, key: str, predicate: str, by_page: dict[str, set[str]], first: str, other: str
+) -> Finding:
+    kind, name = (one.rpartition("/")[2] for one in (number, predicate))
+    return Finding(
+        "id-conflict",
+        f"the thing with {kind} {key[:40]} has different values of {name} on {len(by_page)} pages; see {other[:120]}",
+        "warning",
+        "index",
+        advice="state the same everywhere, or give different things different numbers",
+        path=f"{kind} › {name}",
+        found=min(by_page[first])[:80],
+        expected=f"one value, not also {min(by_page[other])[:80]}",
+    )
+
+
+def _either(name: str) -> str:
+    return f"(<http://schema.org/{name}>|<https://schema.org/{name}>)"
 
 
 def _terms(names: str) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from xml.sax.saxutils import escape, quoteattr
 
 import msgspec
 from xxhash import xxh3_64_hexdigest
 
-from quadloom.asking.audit.report import AuditReport, DefectGroup, PageFindings
+from quadloom.asking.audit.groups import DefectGroup
+from quadloom.asking.audit.report import AuditReport, PageFindings
 from quadloom.documents.checks.codes import codes
 from quadloom.model.finding import WEIGHT, FindingRecord, Severity, reported
 from quadloom.model.version import __version__
@@ -36,13 +37,18 @@ class GravestFindings:
                         kept.append(reported(finding, page.row.href))
             yield page
 
+    def place(self, placed: Callable[[FindingRecord], FindingRecord]) -> None:
+        """Give records the places that are only looked for in a report."""
+        self._kept = {severity: [placed(one) for one in kept] for severity, kept in self._kept.items()}
+
     def records(self) -> list[FindingRecord]:
         """Errors first."""
         return [record for severity in WEIGHT for record in self._kept[severity]][:MOST_RESULTS]
 
 
-def sarif(found: GravestFindings) -> str:
-    """SARIF 2.1.0: one result for each finding, at its line. `properties` of the run count those that were left out."""
+def sarif(found: GravestFindings, since: float = 0.0) -> str:
+    """SARIF 2.1.0: one result for each finding, at its line. `properties` of the run count those that were left out.
+    With `since`, results say whether they are new."""
     records = found.records()
     used = {code: number for number, code in enumerate(dict.fromkeys(record.code for record in records))}
     known = codes()
@@ -58,14 +64,14 @@ def sarif(found: GravestFindings) -> str:
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
-        "results": [_result(record, used[record.code]) for record in records],
+        "results": [_result(record, used[record.code], since) for record in records],
         "properties": {"findings": found.total, "leftOut": found.total - len(records)},
     }
     document = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
     return msgspec.json.format(msgspec.json.encode(document), indent=1).decode() + "\n"
 
 
-def _result(record: FindingRecord, rule: int) -> dict[str, object]:
+def _result(record: FindingRecord, rule: int, since: float) -> dict[str, object]:
     place: dict[str, object] = {"artifactLocation": {"uri": record.page}}
     if record.line:
         region: dict[str, object] = {"startLine": record.line, "startColumn": max(1, record.column)}
@@ -75,7 +81,9 @@ def _result(record: FindingRecord, rule: int) -> dict[str, object]:
     location: dict[str, object] = {"physicalLocation": place}
     if record.path:
         location["logicalLocations"] = [{"fullyQualifiedName": record.path}]
+    state = {"baselineState": "new" if record.since >= since else "unchanged"} if since else {}
     return {
+        **state,
         "ruleId": record.code,
         "ruleIndex": rule,
         "level": _LEVELS[record.severity],

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from quadloom.asking.audit.report import AuditReport, DefectGroup
+from quadloom.asking.audit.groups import DefectGroup
+from quadloom.asking.audit.report import AuditReport
 from quadloom.model.url import Url
 from quadloom.planning.ranking.link_lookup import links_touching
 from quadloom.stores.opened import Stores

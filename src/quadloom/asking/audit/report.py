@@ -1,70 +1,42 @@
 """The report of an audit: counts by severity and site, scores, rich results, and defects grouped by template.
 
-Score of a site or a type: 100 times the mean over its pages with data, where a page without defects counts 1, one with
-warnings only one half, one with an error 0. Remarks do not count.
+Score of a site: 100 times the mean over its pages that have data, an error or a warning, where a page without defects
+counts 1, one with warnings only one half, one with an error 0. It is rounded down, so that 100 means that nothing is
+wrong. Remarks do not count, nor do pages that have neither data nor a defect. Score of a type: the same over the pages
+that have the type, with the defects of its items.
 
-A group is one mistake of one template: the same code, type and path on pages whose addresses begin alike. Findings are
-new if their first visit is not before `since`; without `since`, if the page's last visit found them first.
+Findings are new if their first visit is not before `since`; without `since`, if the page's last visit found them first.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterable, Iterator
-from urllib.parse import urlsplit
 
 import msgspec
 
-from quadloom.documents.checks.codes import codes
-from quadloom.model.finding import WEIGHT, Finding, FindingRecord, Severity, reported
+from quadloom.asking.audit.groups import DefectGroup, FixedGroup, Groups, first_folder
+from quadloom.model.finding import WEIGHT, Finding, Severity
 from quadloom.model.outcome import PageRow
 from quadloom.model.url import belongs_to, site_of
 from quadloom.stores.protocols.catalog import Catalog
 
 _SLICE = 1000
-_MAX_EXAMPLES = 3
-_MAX_QUOTED = 60  # characters of a value that a message quotes at most
 _MAX_GROUPS = 5000
 _STEP = 60.0  # seconds within which visits count as one
 _STEPS = (60.0, 3600.0, 86400.0, 7 * 86400.0)
 _MAX_POINTS = 200
-_NUMBER = re.compile(r"\d+|[0-9a-f]{8,}", re.IGNORECASE)
-FORMULA = "100 × mean over pages with data: 1 without defects, ½ with warnings only, 0 with an error"
-
-
-class DefectGroup(msgspec.Struct, frozen=True):
-    """One mistake of one template, with three examples. `linked_from`: pages that link to an example which could not be
-    fetched, three at most."""
-
-    severity: Severity
-    code: str
-    site: str
-    template: str
-    type: str
-    path: str
-    message: str
-    fix: str
-    pages: int
-    findings: int
-    new: int
-    examples: tuple[FindingRecord, ...]
-    linked_from: dict[str, tuple[str, ...]] = {}
-
-    @property
-    def headline(self) -> str:
-        """`212 pages under /products/: offers.price is not a plain number`."""
-        where = f"under {self.template}" if self.pages > 1 else f"at {self.examples[0].page}"
-        return f"{self.pages} {'page' if self.pages == 1 else 'pages'} {where}: {self.what}"
-
-    @property
-    def what(self) -> str:
-        """The mistake, without the value of a single page."""
-        message = self.message.partition(": '")[0]
-        found = dict.fromkeys(example.found[:_MAX_QUOTED] for example in self.examples)
-        if len(found) > 1:
-            message = message.replace(f" {next(iter(found))!r}", "", 1)
-        steps = self.path.split(" › ")
-        return f"{'.'.join(steps[1:-1])}: {message}" if len(steps) > 2 else message
+_MEANT = re.compile(
+    r"[/?&@=._-](?:s|q|search|suche|recherche|buscar|log-?in|log-?out|sign-?in|sign-?up|register|account|my-?account|"
+    r"password|lost-?password|cart|basket|warenkorb|panier|add[_-]to[_-]cart|remove_item|checkout|wishlist|compare|"
+    r"replytocom|preview|print|404|thank-?you)(?=[/?&=._-]|\Z)",
+    re.IGNORECASE,
+)
+FORMULA = (
+    "100 × mean over pages that have data, an error or a warning: 1 without defects, ½ with warnings only, 0 with an "
+    "error; rounded down, so that 100 means that nothing is wrong"
+)
 
 
 class TypeAudit(msgspec.Struct, frozen=True):
@@ -98,6 +70,7 @@ class SiteAudit(msgspec.Struct, frozen=True):
     compared: int  # pages that were read before, so that new and fixed mean something
     types: tuple[TypeAudit, ...]
     features: tuple[FeatureAudit, ...]
+    scored: int = 0  # pages that the score is about
 
 
 class TrendPoint(msgspec.Struct, frozen=True):
@@ -108,29 +81,13 @@ class TrendPoint(msgspec.Struct, frozen=True):
     warnings: int
 
 
-class FixedGroup(msgspec.Struct, frozen=True):
-    """One mistake of one template that is gone from these pages."""
-
-    severity: Severity
-    code: str
-    site: str
-    template: str
-    path: str
-    pages: int
-
-    @property
-    def headline(self) -> str:
-        """`12 pages under /products/: bad-price (Product › offers › price)`."""
-        about = f" ({self.path})" if self.path else ""
-        return f"{self.pages} {'page' if self.pages == 1 else 'pages'} under {self.template}: {self.code}{about}"
-
-
 class AuditReport(msgspec.Struct, frozen=True):
     sites: tuple[SiteAudit, ...]
     groups: tuple[DefectGroup, ...]
     trend: tuple[TrendPoint, ...]
     improved: tuple[FixedGroup, ...] = ()
     formula: str = FORMULA
+    left_out: int = 0  # findings that are in no group, since there are too many groups
 
     def count(self, severity: Severity) -> int:
         names = {"error": "errors", "warning": "warnings", "info": "remarks"}
@@ -138,9 +95,9 @@ class AuditReport(msgspec.Struct, frozen=True):
 
     @property
     def score(self) -> float | None:
-        """Of all sites, by their pages with data; None if no page has data."""
-        with_data = sum(site.with_data for site in self.sites)
-        return sum(site.score * site.with_data for site in self.sites) / with_data if with_data else None
+        """Of all sites, by their pages; None if there is nothing to score."""
+        scored = sum(site.scored for site in self.sites)
+        return math.floor(sum(site.score * site.scored for site in self.sites) / scored) if scored else None
 
 
 class PageFindings(msgspec.Struct, frozen=True):
@@ -157,7 +114,16 @@ def pages_of(catalog: Catalog, sites: Collection[str] = ()) -> Iterator[PageFind
         after = rows[-1].fingerprint
         for row in rows:
             if row.kind != "redirect" and belongs_to(row.host, sites):
-                yield PageFindings(row, row.findings)
+                yield PageFindings(row, _without_what_is_meant(row))
+
+
+def _without_what_is_meant(row: PageRow) -> tuple[Finding, ...]:
+    """Pages of search, sign-in and cart are not to be indexed, nor are addresses that do something: no defect. What
+    would make the result of a page better says nothing about a page that is in no result."""
+    if not any(one.code == "noindex" for one in row.findings):
+        return row.findings
+    dropped = {"schema-missing-recommended", *(["noindex"] if _MEANT.search(row.href) else [])}
+    return tuple(one for one in row.findings if one.code not in dropped)
 
 
 def audit(pages: Iterable[PageFindings], *, since: float = 0.0, codes_wanted: Collection[str] = ()) -> AuditReport:
@@ -170,7 +136,7 @@ def audit(pages: Iterable[PageFindings], *, since: float = 0.0, codes_wanted: Co
 
 class _Counts:
     def __init__(self) -> None:
-        self.pages = self.with_data = self.new = self.still = self.fixed = self.compared = 0
+        self.pages = self.with_data = self.scored = self.new = self.still = self.fixed = self.compared = 0
         self.severities: dict[str, int] = {"error": 0, "warning": 0, "info": 0}
         self.sum = 0.0
         self.types: dict[str, _TypeCounts] = {}
@@ -183,20 +149,12 @@ class _TypeCounts:
         self.sum = 0.0
 
 
-class _Group:
-    def __init__(self) -> None:
-        self.pages = self.findings = self.new = 0
-        self.severity: Severity = "info"
-        self.examples: list[FindingRecord] = []
-        self.last = ""
-
-
 class _Tally:
     def __init__(self, since: float, wanted: frozenset[str]) -> None:
         self._since = since
         self._wanted = wanted
         self._sites: dict[str, _Counts] = {}
-        self._groups: dict[tuple[str, str, str, str, str], _Group] = {}
+        self._groups = Groups()
         self._improved: dict[tuple[Severity, str, str, str, str], int] = {}
         self._events: dict[float, list[int]] = {}
 
@@ -215,19 +173,22 @@ class _Tally:
                 counts.new += is_new
                 counts.still += not is_new
             worst[finding.type] = min(worst.get(finding.type, 9), WEIGHT[finding.severity])
-            self._group(site, row, finding, is_new)
+            self._groups.add(site, row, finding, is_new=is_new)
             self._event(finding.since, finding.severity, 1)
         for fixed in (one for one in row.fixed if not self._wanted or one.code in self._wanted):
             if fixed.fixed_at >= self._since if self._since else fixed.fixed_at == row.fetched_at:
                 counts.fixed += 1
-                key = (fixed.severity, fixed.code, site, template_of(row.href), fixed.path)
+                key = (fixed.severity, fixed.code, site, first_folder(row.href), fixed.path)
                 if key in self._improved or len(self._improved) < _MAX_GROUPS:
                     self._improved[key] = self._improved.get(key, 0) + 1
             self._event(fixed.since, fixed.severity, 1)
             self._event(fixed.fixed_at, fixed.severity, -1)
+        gravest = min(worst.values(), default=9)
+        if row.audit.types or gravest < WEIGHT["info"]:
+            counts.scored += 1
+            counts.sum += _worth(gravest)
         if row.audit.types:
             counts.with_data += 1
-            counts.sum += _worth(min(worst.values(), default=9))
             self._types(counts, row, worst, findings)
         for feature, complete in row.audit.features:
             pair = counts.features.setdefault(feature, [0, 0])
@@ -252,46 +213,14 @@ class _Tally:
         if at and severity != "info":
             self._events.setdefault(at - at % _STEP, [0, 0])[WEIGHT[severity]] += change
 
-    def _group(self, site: str, row: PageRow, finding: Finding, is_new: bool) -> None:
-        key = (site, finding.code, finding.type, finding.path, template_of(row.href))
-        group = self._groups.get(key)
-        if group is None:
-            if len(self._groups) >= _MAX_GROUPS:
-                return
-            group = self._groups[key] = _Group()
-        group.findings += 1
-        group.new += is_new
-        group.pages += group.last != row.href
-        if WEIGHT[finding.severity] < WEIGHT[group.severity]:
-            group.severity = finding.severity
-        if group.last != row.href and len(group.examples) < _MAX_EXAMPLES:
-            group.examples.append(reported(finding, row.href))
-        group.last = row.href
-
     def report(self) -> AuditReport:
-        groups = [
-            DefectGroup(
-                group.severity,
-                code,
-                site,
-                template,
-                kind,
-                path,
-                group.examples[0].message,
-                group.examples[0].fix,
-                group.pages,
-                group.findings,
-                group.new,
-                tuple(group.examples),
-            )
-            for (site, code, kind, path, template), group in self._groups.items()
-        ]
-        groups.sort(key=lambda group: (WEIGHT[group.severity], group.code not in codes(), -group.pages, group.code))
         sites = [_site(name, counts) for name, counts in self._sites.items()]
         sites.sort(key=lambda site: (-site.errors, -site.warnings, site.site))
         improved = [FixedGroup(*key, pages) for key, pages in self._improved.items()]
         improved.sort(key=lambda one: (WEIGHT[one.severity], -one.pages, one.code))
-        return AuditReport(tuple(sites), tuple(groups), self._trend(), tuple(improved))
+        return AuditReport(
+            tuple(sites), self._groups.ordered(), self._trend(), tuple(improved), left_out=self._groups.left_out
+        )
 
     def _trend(self) -> tuple[TrendPoint, ...]:
         """What was open after each step, of which there are fewer than `_MAX_POINTS`."""
@@ -315,7 +244,7 @@ def _worth(worst: int) -> float:
 
 def _site(name: str, counts: _Counts) -> SiteAudit:
     types = [
-        TypeAudit(kind, of.pages, of.items, of.errors, of.warnings, round(100 * of.sum / of.pages, 1))
+        TypeAudit(kind, of.pages, of.items, of.errors, of.warnings, math.floor(100 * of.sum / of.pages))
         for kind, of in counts.types.items()
     ]
     types.sort(key=lambda kind: (-kind.pages, kind.type))
@@ -330,14 +259,9 @@ def _site(name: str, counts: _Counts) -> SiteAudit:
         counts.new,
         counts.still,
         counts.fixed,
-        round(100 * counts.sum / counts.with_data, 1) if counts.with_data else 100.0,
+        math.floor(100 * counts.sum / counts.scored) if counts.scored else 100,
         counts.compared,
         tuple(types),
         tuple(features),
+        counts.scored,
     )
-
-
-def template_of(url: str) -> str:
-    """The part of an address that pages of one kind share: its folders, numbers replaced by `*`."""
-    folders = urlsplit(url).path.split("/")[1:-1]
-    return "/" + "".join(f"{_NUMBER.sub('*', folder)}/" for folder in folders)

@@ -48,7 +48,7 @@ def history(catalog: Catalog, url: str) -> PageHistory:
 def graph_after(versions: VersionReader, page: PageRow, visit: VisitRow) -> Quads:
     """What the page's graph held after a visit. Raises `UsageError` if that version was not kept, and `NothingFound` if
     it can no longer be transformed."""
-    found = _graph(versions, page, visit)
+    found = version_of(versions, page, visit)
     if found.failure:
         raise NothingFound(
             f"the version of {page.href} at {visit.fetched_at:.0f} cannot be read: {found.failure}",
@@ -61,10 +61,11 @@ def difference_between(versions: VersionReader, page: PageRow, old: VisitRow, ne
     """What was added and removed between two visits. Versions with equal digests are not read."""
     if (old.quads_digest, old.text_digest) == (new.quads_digest, new.text_digest):
         return VersionDifference()
-    return difference(_graph(versions, page, old), _graph(versions, page, new))
+    return difference(version_of(versions, page, old), version_of(versions, page, new))
 
 
-def _graph(versions: VersionReader, page: PageRow, visit: VisitRow) -> VersionGraph:
+def version_of(versions: VersionReader, page: PageRow, visit: VisitRow) -> VersionGraph:
+    """What the page stated and said after a visit. Raises `UsageError` if that version was not kept."""
     if not visit.quads_digest:
         return VersionGraph(Quads.of(page.graph, b""))
     if visit.archive is None:

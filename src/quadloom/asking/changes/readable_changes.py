@@ -35,6 +35,8 @@ class PropertyChange(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         before, after = ", ".join(self.before), ", ".join(self.after)
+        if self.property == "text" and not self.thing:
+            return f"text: {before or 'nothing'} → {after or 'nothing'}"
         if not self.thing:
             return f"+ {after}" if after else f"- {before}"
         if not self.before:

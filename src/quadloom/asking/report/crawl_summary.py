@@ -23,7 +23,7 @@ from quadloom.asking.things.schema import SchemaPicture, schema_of
 from quadloom.documents.index import namespace
 from quadloom.errors import NothingFound, QueryError
 from quadloom.model.outcome import READ_OUTCOMES, PageRow
-from quadloom.model.url import host_of, site_of
+from quadloom.model.url import belongs_to, host_of, site_of
 from quadloom.planning.ranking.link_lookup import links_touching
 from quadloom.stores.opened import Stores
 from quadloom.stores.quads.json_results import Row
@@ -113,7 +113,7 @@ def summarise(
         )
     statistics = queries.statistics(limit=50)
     read = [row for row in rows if row.outcome in READ_OUTCOMES and row.kind != "redirect"]
-    schema = schema_of(stores.quads, read, {} if site else dict(statistics.classes))
+    schema = schema_of(stores.quads, read, {} if site else queries.tables().types().things)
     found = Counter[str]()
     for row in read[:300] if site else ():
         found.update(_vocabularies(stores.quads.graph(row.graph)))
@@ -144,7 +144,7 @@ def summarise(
 
 def _rows(stores: Stores, site: str, progress: Callable[[int], None]) -> Iterator[PageRow]:
     hosts = (
-        [row.host for row in stores.frontier.hosts.rows(limit=1_000_000) if site in (row.site, row.host)]
+        [row.host for row in stores.frontier.hosts.rows(limit=1_000_000) if belongs_to(row.host, (site,))]
         if site
         else [""]
     )

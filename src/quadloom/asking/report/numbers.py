@@ -1,7 +1,7 @@
 """The numbers of a warehouse: five counts, defined once, the same in terminal, site, API and documents.
 
-Every place that shows one takes it from `numbers_of` and its name from `LABELS`; a test compares them all, and the
-glossary has the same definitions.
+Every place that shows one takes it from `numbers_of` and its name from `LABELS`; a test compares them all. Numbers of
+things come from `quadloom.asking.things.counts`. docs/reference/numbers.md defines them for people.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Mapping
 from itertools import pairwise
 
-from quadloom.asking.sparql.checks import scan
+from quadloom.asking.sparql.checks import Token, scan
 
 _KEYWORDS = (
     "SELECT", "CONSTRUCT", "DESCRIBE", "ASK", "WHERE", "FILTER", "OPTIONAL", "UNION", "LIMIT", "OFFSET", "ORDER",
@@ -31,8 +31,9 @@ def explain_mistake(query: str, words: str, line: int, column: int, prefixes: Ma
         meant = f"; did you mean {nearest[0]}:?" if nearest else f"; add PREFIX {name}: <…> before the query"
         return f"unknown prefix {name}:{meant}" if name else "unknown prefix"
     misspelt = _misspelt(query)
-    if misspelt:
-        return misspelt
+    if misspelt is not None:
+        word, meant = misspelt
+        return f"“{word.text}” is not a word of SPARQL; did you mean {meant}?"
     found = word_at(query, line, column)
     if not found:
         return "the query ends too early; a closing brace or a part is missing"
@@ -41,15 +42,24 @@ def explain_mistake(query: str, words: str, line: int, column: int, prefixes: Ma
     return words.split("\n")[0][:300]
 
 
-def _misspelt(query: str) -> str:
-    """The engine often stops after the word that is wrong."""
+def place_of_mistake(query: str, line: int, column: int) -> tuple[int, int]:
+    """Line and column of the word that the explanation names: the engine often stops after it."""
+    misspelt = _misspelt(query)
+    if misspelt is None:
+        return line, column
+    before = query[: misspelt[0].start]
+    return before.count("\n") + 1, misspelt[0].start - (before.rfind("\n") + 1) + 1
+
+
+def _misspelt(query: str) -> tuple[Token, str] | None:
+    """The first word that is none, with the keyword that was probably meant."""
     for token in scan(query):
         word = token.text.upper()
         if token.kind == "word" and word not in _KEYWORDS and word not in _OTHERS:
             nearest = difflib.get_close_matches(word, _KEYWORDS, n=1, cutoff=0.75)
             if nearest:
-                return f"“{token.text}” is not a word of SPARQL; did you mean {nearest[0]}?"
-    return ""
+                return token, nearest[0]
+    return None
 
 
 def undeclared_prefix(query: str, prefixes: Mapping[str, str]) -> str:

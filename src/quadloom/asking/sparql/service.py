@@ -53,6 +53,10 @@ class QueryResult(FrameMethods):
         self.variables: tuple[str, ...] = ()
         self.ended: QueryEnd | None = None
 
+    def __repr__(self) -> str:
+        about = f"variables {', '.join(self.variables)}" if self.variables else self.form
+        return f"<QueryResult in {self.format}: {about}; iterate once, or take rows(), values(), pandas()>"
+
     @property
     def truncated(self) -> bool:
         """Whether a row or byte limit cut the result. The document is well-formed anyway."""

@@ -20,7 +20,7 @@ import msgspec
 import pyoxigraph as ox
 
 from quadloom.asking.sparql.checks import scan
-from quadloom.asking.sparql.mistakes import explain_mistake
+from quadloom.asking.sparql.mistakes import explain_mistake, place_of_mistake
 from quadloom.asking.sparql.result_formats import boolean, row_writer, write_graph
 from quadloom.errors import QuerySyntaxError, StoreError
 from quadloom.process.channel import Channel, run
@@ -265,6 +265,7 @@ def _syntax_refusal(error: SyntaxError, request: QueryRequest) -> QueryRefusal:
     line, column = (int(match.group(1)), int(match.group(2))) if match else (error.lineno or 0, error.offset or 0)
     words = words[match.end() :] if match else words
     message = explain_mistake(request.written, words, line, column, request.prefixes)
+    line, column = place_of_mistake(request.written, line, column)
     return QueryRefusal(kind="syntax", message=message[:300], line=line, column=column)
 
 

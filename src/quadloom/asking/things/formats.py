@@ -9,7 +9,8 @@ import msgspec
 
 from quadloom.asking.sparql.frames import require
 from quadloom.asking.sparql.result_formats import without_formulas
-from quadloom.asking.things.table import CellValue, TableColumn, ThingRow, ThingTable
+from quadloom.asking.things.cells import CellValue
+from quadloom.asking.things.table import TableColumn, ThingRow, ThingTable
 
 _SEPARATOR = " | "  # values of one cell
 
@@ -75,4 +76,6 @@ def _heading(column: TableColumn, labels: list[str]) -> str:
 
 
 def _text(values: tuple[CellValue, ...]) -> str:
-    return _SEPARATOR.join(value.text for value in values)
+    """Prices of several currencies have theirs, or nobody could tell which is which; a single one stays a number."""
+    several = len({value.currency for value in values}) > 1
+    return _SEPARATOR.join(f"{value.text} {value.currency}".rstrip() if several else value.text for value in values)

@@ -3,14 +3,15 @@
 Two things are one if
 * one names the other by owl:sameAs or schema:sameAs, or both name the same third; or
 * the same page describes both with the same name, at least one of them without an IRI of its own, and nothing that
-  tells things apart (date, number of an article …) differs. Pages often say the same in two syntaxes.
+  tells things apart (date, number of an article …) differs. Pages often say the same in two syntaxes. Of several that
+  fit, the first joins them, in the order of `_quality`: another IRI is not drawn in by what may be either.
 
 The row's IRI is the best of its members': one that the pages gave, not one that was made up for a blank node.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 
 import msgspec
 
@@ -39,45 +40,74 @@ class MergedThings(msgspec.Struct, frozen=True):
     def members_of(self, row: str) -> tuple[str, ...]:
         return self.members.get(row, (row,))
 
-    def rows(self, things: Iterable[str]) -> list[str]:
-        """The rows of these things, in their order, each once."""
-        return list(dict.fromkeys(self.best.get(thing, thing) for thing in things))
+    def rows(self, things: Iterable[str] | None = None) -> list[str]:
+        """The rows of these things, or of all, in their order, each once."""
+        return list(dict.fromkeys(self.best.get(thing, thing) for thing in (self.pages if things is None else things)))
 
 
-def merged_things(ask: Ask, type: str, known: frozenset[str], *, limit: int, only: Sequence[str] = ()) -> MergedThings:
-    """All things of a type, or `only` some of them; at most `limit` descriptions are read."""
+class DescribedThings(msgspec.Struct, frozen=True):
+    """What merging needs of descriptions: thing → pages and types, (page, name) → things, thing → what tells it apart,
+    and pairs of thing and other name."""
+
+    pages: dict[str, set[str]]
+    types: dict[str, set[str]]
+    names: dict[tuple[str, str], set[str]]
+    marks: dict[str, _Marks]
+    same: list[tuple[str, str]]
+
+
+def read_descriptions(
+    ask: Ask, types: Sequence[str], known: frozenset[str], *, limit: int, only: Sequence[str] = ()
+) -> DescribedThings:
+    """Of all things of these types, or `only` some of them; at most `limit` descriptions are read."""
     these = f"VALUES ?thing {{ {' '.join(f'<{iri}>' for iri in only)} }} " if only else ""
-    pattern = type_pattern(type, known)
+    pattern = f"{these}{type_pattern(types, '?kind')}"
     pages: dict[str, set[str]] = {}
-    names: dict[tuple[str, str], set[str]] = {}  # page and name → things
+    kinds: dict[str, set[str]] = {}
+    names: dict[tuple[str, str], set[str]] = {}
     naming = "|".join(alternatives(iri, known) for iri in NAMES[:_NAMING])
     for row in ask(
-        f"SELECT ?thing ?page ?name WHERE {{ {these}GRAPH ?page {{ {pattern} OPTIONAL {{ ?thing {naming} ?name }} }} "
+        f"SELECT ?thing ?page ?kind ?name WHERE {{ GRAPH ?page {{ {pattern} OPTIONAL {{ ?thing {naming} ?name }} }} "
         f"FILTER(!STRSTARTS(STR(?page), 'urn:quadloom:')) }} LIMIT {limit}"
     ):
         thing, page = str(row["thing"].value), str(row["page"].value)
         pages.setdefault(thing, set()).add(page)
+        kinds.setdefault(thing, set()).add(str(row["kind"].value))
         if "name" in row:
             names.setdefault((page, comparable(str(row["name"].value))), set()).add(thing)
-    sets = _Sets()
-    alike = [sorted(group, key=_quality) for group in names.values() if len(group) > 1]
-    alike = [group for group in alike if group[-1].startswith(BLANK)]  # blank nodes come last
-    marks = _marks(ask, these, pattern, limit) if alike else {}
-    for group in alike:
-        _join_alike(group[:_MAX_GROUP], marks, sets)
+    marks = _marks(ask, pattern, limit) if any(map(_may_be_alike, names.values())) else {}
     same = "|".join(alternatives(iri, known) for iri in SAME)
-    pairs = ask(f"SELECT ?thing ?other WHERE {{ {these}{pattern} ?thing {same} ?other }} LIMIT {limit}")
-    for row in pairs:
-        if row["other"].type == "uri":
-            sets.join(str(row["thing"].value), str(row["other"].value))
-    return _merged(sets, pages)
+    pairs = ask(f"SELECT DISTINCT ?thing ?other WHERE {{ {pattern} ?thing {same} ?other }} LIMIT {limit}")
+    stated = [(str(row["thing"].value), str(row["other"].value)) for row in pairs if row["other"].type == "uri"]
+    return DescribedThings(pages, kinds, names, marks, stated)
 
 
-def _marks(ask: Ask, these: str, pattern: str, limit: int) -> dict[str, _Marks]:
+def merged_things(found: DescribedThings, among: Container[str] | None = None) -> MergedThings:
+    """All described things, or those `among` which things are looked for: things of other types are never one with
+    them, whatever their names."""
+    sets = _Sets()
+    for group in found.names.values():
+        chosen = sorted((thing for thing in group if among is None or thing in among), key=_quality)
+        if _may_be_alike(chosen):
+            _join_alike(chosen[:_MAX_GROUP], found.marks, sets)
+    for thing, other in found.same:
+        if among is None or thing in among:
+            sets.join(thing, other)
+    return _merged(sets, {thing: pages for thing, pages in found.pages.items() if among is None or thing in among})
+
+
+def _may_be_alike(group: Collection[str]) -> bool:
+    """At least two things of one name on one page, one of them without an IRI of its own."""
+    return len(group) > 1 and any(thing.startswith(BLANK) for thing in group)
+
+
+def _marks(ask: Ask, pattern: str, limit: int) -> dict[str, _Marks]:
     """Thing → property → values, of the properties that tell things of one name apart."""
     predicates = " ".join(term(spelling) for iri in _DISTINGUISHING for spelling in both_schemes(iri))
     found: dict[str, _Marks] = {}
-    query = f"SELECT ?thing ?p ?v WHERE {{ {these}{pattern} VALUES ?p {{ {predicates} }} ?thing ?p ?v }} LIMIT {limit}"
+    query = (
+        f"SELECT DISTINCT ?thing ?p ?v WHERE {{ {pattern} VALUES ?p {{ {predicates} }} ?thing ?p ?v }} LIMIT {limit}"
+    )
     for row in ask(query):
         values = found.setdefault(str(row["thing"].value), {})
         values.setdefault(str(row["p"].value).rpartition("/")[2], set()).add(comparable(str(row["v"].value)))

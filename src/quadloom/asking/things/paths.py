@@ -7,7 +7,7 @@ https of schema.org are one vocabulary here; the http form stands for both.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from quadloom.asking.sparql.prefixes import PREFIXES, both_schemes, expand, shorten
@@ -26,6 +26,7 @@ NAMES = tuple(
         ("schema", "legalName"), ("schema", "alternateName"),
     )
 )  # fmt: skip
+CURRENCIES = (SCHEMA + "priceCurrency", SCHEMA + "currency")  # of a price, beside it
 SAME = (PREFIXES["owl"] + "sameAs", SCHEMA + "sameAs")
 # Types of parts of other things. They are listed after the types that people look for.
 PART_TYPES = frozenset(
@@ -84,8 +85,13 @@ def term(iri: str) -> str:
 
 def alternatives(iri: str, known: frozenset[str]) -> str:
     """A step of a property path that takes both spellings of schema.org, if `known` says that both are used."""
-    spellings = [found for found in both_schemes(iri) if found == iri or found in known]
-    return term(iri) if len(spellings) == 1 else f"({'|'.join(term(found) for found in spellings)})"
+    found = spellings((iri,), known)
+    return term(iri) if len(found) == 1 else f"({'|'.join(map(term, found))})"
+
+
+def spellings(iris: Sequence[str], known: frozenset[str]) -> list[str]:
+    """The IRIs, and the other spellings of them that are used."""
+    return [found for iri in iris for found in both_schemes(iri) if found == iri or found in known]
 
 
 def sparql_path(path: PropertyPath, known: frozenset[str] = frozenset()) -> str:

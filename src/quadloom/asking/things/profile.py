@@ -7,7 +7,6 @@ look for stands inside: the price of an offer, the city of an address.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Literal
@@ -16,7 +15,8 @@ import msgspec
 import pyoxigraph as ox
 
 from quadloom.asking.entity import graph_of
-from quadloom.asking.sparql.prefixes import PREFIXES, both_schemes
+from quadloom.asking.sparql.prefixes import PREFIXES
+from quadloom.asking.things.comparing import reading_of
 from quadloom.asking.things.paths import (
     BLANK,
     MOST_STEPS,
@@ -31,12 +31,11 @@ from quadloom.asking.things.paths import (
 from quadloom.stores.protocols.quads import QuadStore
 
 SAMPLE = 60
-_MAX_LISTED = 600  # of the type's statements, from which the sample is taken evenly
+_MAX_LISTED = 600  # of the types' statements, from which the sample is taken evenly
+_MIN_LISTED = 10  # of one of them
 _MAX_STATEMENTS = 120  # of one thing
 _MAX_NESTED = 12  # parts of one thing that are followed
 DEFAULT_COLUMNS = 7
-_DATE = re.compile(r"[12]\d{3}-\d\d(-\d\d)?([T ]\d\d:.*)?")
-_NUMBER = re.compile(r"[+-]?(\d+([.,]\d+)?|\.\d+)")
 # Moved towards the front or the back of the default columns, against their share of things.
 _WEIGHTS = {
     **dict.fromkeys(("startDate", "price", "ratingValue", "addressLocality", "author", "datePublished"), 0.4),
@@ -47,7 +46,7 @@ _WEIGHTS = {
     **dict.fromkeys(("potentialAction", "breadcrumb", "isPartOf", "availability", "itemCondition"), -0.9),
 }  # fmt: skip
 
-Kind = Literal["number", "date", "text", "thing", "part"]
+Kind = Literal["number", "date", "duration", "text", "thing", "part"]
 
 
 class PropertyColumn(msgspec.Struct, frozen=True):
@@ -82,10 +81,10 @@ class _Found:
         self.values: Counter[str] = Counter()
 
 
-def profile_type(quads: QuadStore, type: str) -> TypeProfile:
-    """The columns of a type, given by its IRI; schema.org's in both spellings."""
-    listed = [thing for iri in both_schemes(type) for thing in _things(quads, iri)]
-    things = list(dict.fromkeys(listed))
+def profile_type(quads: QuadStore, type: str, types: Sequence[str]) -> TypeProfile:
+    """The columns of a type, given by its IRI; `types`: it and its subtypes as pages write them."""
+    each = max(_MIN_LISTED, _MAX_LISTED // max(1, len(types)))
+    things = list(dict.fromkeys(thing for iri in types for thing in _things(quads, iri, each)))
     sample = things[:: max(1, len(things) // SAMPLE)][:SAMPLE]
     found: dict[PropertyPath, _Found] = {}
     for thing in sample:
@@ -97,11 +96,14 @@ def profile_type(quads: QuadStore, type: str) -> TypeProfile:
         for path, seen in found.items()
         if seen.kinds
     ]
-    return TypeProfile(type, len(sample), tuple(sorted(_shown(columns), key=_rank)))
+    ranked = sorted(_shown(columns), key=_rank)
+    if len({canonical(iri) for iri in types}) > 1:  # the second column, after the name
+        ranked.insert(1, PropertyColumn((RDF_TYPE,), 1.0, "thing", repeats=True))
+    return TypeProfile(type, len(sample), tuple(ranked))
 
 
-def _things(quads: QuadStore, type: str) -> list[str]:
-    lines = quads.match(None, f"<{RDF_TYPE}>", f"<{type}>", None, _MAX_LISTED)
+def _things(quads: QuadStore, type: str, limit: int) -> list[str]:
+    lines = quads.match(None, f"<{RDF_TYPE}>", f"<{type}>", None, limit)
     return [line.split(" ", 1)[0][1:-1] for line in lines if line[0] == "<"]
 
 
@@ -114,7 +116,7 @@ def _walk(quads: QuadStore, thing: str, node: str, before: PropertyPath, found: 
         seen = found.setdefault(path, _Found())
         seen.things.add(thing)
         if isinstance(value, ox.Literal):
-            seen.kinds[_kind(value.value)] += 1
+            seen.kinds[reading_of(value.value) or "text"] += 1
             seen.values[value.value[:100]] += 1
             seen.example = seen.example or value.value
         elif isinstance(value, ox.NamedNode) and value.value.startswith(BLANK):
@@ -150,12 +152,6 @@ def label_of(quads: QuadStore, node: str, limit: int = 40) -> str:
 def _repeats(seen: _Found) -> bool:
     """Parts have values of their own only inside, so their names are taken to repeat."""
     return seen.kinds["part"] > 0 or len(seen.values) < sum(seen.values.values())
-
-
-def _kind(text: str) -> Kind:
-    if _DATE.fullmatch(text.strip()):
-        return "date"
-    return "number" if _NUMBER.fullmatch(text.strip()) else "text"
 
 
 def _shown(columns: Sequence[PropertyColumn]) -> list[PropertyColumn]:

@@ -1,7 +1,7 @@
 """How the types of a warehouse are linked: which property leads from things of one type to things of another.
 
 Counted in a sample of pages: the catalog lists pages by a hash of their URL, so its first pages are a fair one. Up to
-`PAGES` pages the picture is complete. The numbers of things come from the statistics if the whole warehouse is drawn.
+`PAGES` pages the picture is complete. The numbers of things are those of their tables if the whole warehouse is drawn.
 """
 
 from __future__ import annotations
@@ -44,16 +44,14 @@ class SchemaPicture(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def schema_of(quads: QuadStore, pages: Sequence[PageRow], known: Mapping[str, int]) -> SchemaPicture:
-    """`known`: things by class, from the statistics; empty = those of the sampled pages are counted."""
+    """`known`: things by type, as their tables have them; empty = those of the sampled pages are counted."""
     counts: Counter[str] = Counter()
     links: Counter[tuple[str, str, str]] = Counter()
     for page in pages[:PAGES]:
         if page.quads:
             _count(quads.graph(page.graph), counts, links)
     if known:
-        counts = Counter()
-        for iri, number in known.items():
-            counts[canonical(iri)] += number
+        counts = Counter(known)
     shown = {iri for iri, _ in counts.most_common(_MAX_CLASSES)}
     found = [
         SchemaLink(source, property, target, number)

@@ -12,24 +12,28 @@ from typing import Literal, get_args
 import msgspec
 import pyoxigraph as ox
 
-from quadloom.asking.sparql.prefixes import both_schemes
+from quadloom.asking.sparql.prefixes import both_schemes, expand
+from quadloom.asking.things.comparing import SIGNS, Comparison, as_number, comparison, readable
 from quadloom.asking.things.paths import (
     BLANK,
+    CURRENCIES,
     NAMES,
+    SCHEMA,
     PropertyPath,
     alternatives,
     parse_path,
     path_label,
     sparql_path,
+    spellings,
     term,
     write_path,
 )
 from quadloom.asking.things.profile import PropertyColumn, TypeProfile
 from quadloom.errors import UsageError
 
-Operator = Literal["is", "contains", "above", "below", "from", "before", "exists", "missing", "not"]
+Operator = Literal["is", "contains", "above", "below", "from", "before", "exists", "missing", "not", "unreadable"]
 OPERATORS: tuple[Operator, ...] = get_args(Operator)
-# As people read them.
+# As people read and choose them; `unreadable` follows from a comparison.
 OPERATOR_NAMES: dict[Operator, str] = {
     "is": "is", "not": "is not", "contains": "contains", "above": "is more than", "below": "is less than",
     "from": "is on or after", "before": "is before", "exists": "is given", "missing": "is missing",
@@ -49,17 +53,28 @@ class Condition(msgspec.Struct, frozen=True):
         return f"{write_path(self.path)} {self.operator} {self.value}".rstrip()
 
     def describe(self) -> str:
+        if self.operator == "unreadable":
+            return f"{path_label(self.path)} cannot be compared with {self.value.partition(' ')[2]}"
         return f"{path_label(self.path)} {OPERATOR_NAMES[self.operator]} {self.value}".rstrip()
+
+    def unreadable(self) -> Condition | None:
+        """What selects the things whose values such a comparison leaves out; None = it is no comparison."""
+        return Condition(self.path, "unreadable", f"{self.operator} {self.value}") if self.operator in SIGNS else None
 
 
 class ThingSelection(msgspec.Struct, frozen=True, kw_only=True):
-    """`sort`: a column, or nothing for the store's order. `sites`: only things that at least as many sites describe."""
+    """`types`: the spellings of the type and its subtypes in use; empty = both schemes of the type. `alone`: without
+    its subtypes. `sort`: a column, or nothing for the store's order. `sites`: only things that at least as many sites
+    describe. `present`: only things that a page describes which is still found."""
 
     type: str
+    types: tuple[str, ...] = ()
+    alone: bool = False
     conditions: tuple[Condition, ...] = ()
     sort: PropertyPath = ()
     descending: bool = False
     sites: int = 0
+    present: bool = False
 
     @property
     def paths(self) -> tuple[PropertyPath, ...]:
@@ -73,23 +88,23 @@ def parse_condition(text: str) -> Condition:
     operator, _, value = rest.strip().partition(" ")
     if operator not in OPERATORS:
         raise UsageError(
-            f"not a condition: {text[:100]!r}", hint=f"write: property, one of {', '.join(OPERATORS)}, value"
+            f"not a condition: {text[:100]!r}", hint=f"write: property, one of {', '.join(OPERATOR_NAMES)}, value"
         )
     if operator not in _WITHOUT_VALUE and not value.strip():
         raise UsageError(f"the condition {text[:100]!r} has no value", hint="example: schema:location contains Ghent")
     return Condition(parse_path(path), operator, value.strip()[:_MAX_VALUE])
 
 
-def type_pattern(type: str, known: frozenset[str]) -> str:
-    spellings = [iri for iri in both_schemes(type) if iri == type or iri in known]
-    if len(spellings) == 1:
-        return f"?thing a {term(type)} ."
-    return f"VALUES ?type {{ {' '.join(term(iri) for iri in spellings)} }} ?thing a ?type ."
+def type_pattern(types: Sequence[str], variable: str = "?type") -> str:
+    """`variable` is bound if there are several types, or if it is another one: then the caller needs it."""
+    if len(types) == 1 and variable == "?type":
+        return f"?thing a {term(types[0])} ."
+    return f"VALUES {variable} {{ {' '.join(map(term, types))} }} ?thing a {variable} ."
 
 
 def where(selection: ThingSelection, profile: TypeProfile, known: frozenset[str]) -> str:
     """The group graph pattern, without its braces. `known`: IRIs of classes and properties in use."""
-    lines = [f"  {type_pattern(selection.type, known)}"]
+    lines = [f"  {type_pattern(selection.types or both_schemes(selection.type))}"]
     for number, condition in enumerate(selection.conditions[:MOST_CONDITIONS], 1):
         lines.append(_condition(condition, profile.column(condition.path), f"v{number}", known))
     return "\n".join(lines)
@@ -121,12 +136,19 @@ def select_values(
     *,
     limit: int,
 ) -> str:
-    """Thing, number of the column and value, of several columns at once; at most `limit` things are looked at."""
+    """Thing, number of the column and value, of several columns at once; at most `limit` things are looked at. A number
+    beyond the last column is for what stands inside of a value, which `is` finds too."""
     pattern = where(selection, profile, known)
-    parts = "\n  UNION ".join(
-        f"{{ ?thing {sparql_path(column.path, known)} ?value . BIND({number} AS ?column) }}"
-        for number, column in enumerate(columns)
-    )
+    each = [
+        f"{{ ?thing {sparql_path(column.path, known)} ?value . BIND({n} AS ?column) }}"
+        for n, column in enumerate(columns)
+    ]
+    each += [
+        f"{{ {_inside(column, known, 'value')} BIND({n} AS ?column) }}"
+        for n, column in enumerate(columns, len(columns))
+        if column.kind in ("part", "thing")
+    ]
+    parts = "\n  UNION ".join(each)
     return (
         f"SELECT DISTINCT ?thing ?column ?value\nWHERE {{\n  {{ SELECT DISTINCT ?thing WHERE {{\n{pattern}\n  }} "
         f"LIMIT {limit} }}\n  {parts}\n}}"
@@ -141,7 +163,7 @@ def as_sparql(
     Each column is a query of its own, since a thing with several values in several columns would have a row for each
     combination of them, of which there can be millions."""
     names = _variables(columns)
-    things = type_pattern(selection.type, known)
+    things = type_pattern(selection.types or both_schemes(selection.type))
     parts = [
         _column_query(name, things, _shown_path(profile.column(path), known), profile.column(path))
         for path, name in zip(columns, names, strict=True)
@@ -197,48 +219,69 @@ def _condition(condition: Condition, column: PropertyColumn, name: str, known: f
         case "missing":
             return f"  FILTER NOT EXISTS {{ ?thing {path} ?{name} }}"
         case "not":
-            return f"  FILTER NOT EXISTS {{ {_values(path, column, name)} FILTER({_equal(name, condition.value)}) }}"
+            values = _values(path, column, name, known)
+            return f"  FILTER NOT EXISTS {{ {values} FILTER({_equal(name, condition.value)}) }}"
         case "is":
             test = _equal(name, condition.value)
         case "contains":
             test = f"CONTAINS(LCASE(STR(?{name})), {_literal(condition.value.lower())})"
-        case "above" | "below":
-            test = f"{_numeric(f'?{name}')} {'>' if condition.operator == 'above' else '<'} {_number(condition)}"
-        case "from" | "before":
-            test = f"STR(?{name}) {'>=' if condition.operator == 'from' else '<'} {_literal(condition.value)}"
-    return f"  {_values(path, column, name)}\n  FILTER({test})"
+        case "unreadable":
+            operator, _, limit = condition.value.partition(" ")
+            if operator not in SIGNS:
+                raise UsageError(
+                    f"not a comparison: {condition.value[:50]!r}", hint="write: unreadable from 2026-01-01"
+                )
+            compared = comparison(f"?{name}", condition.path, operator, limit, column.kind)
+            values = _compared_values(path, column, name, compared, known)
+            return f"  ?thing {path} ?{name}x . FILTER NOT EXISTS {{ {values} FILTER({compared.readable}) }}"
+        case "above" | "below" | "from" | "before":
+            compared = comparison(f"?{name}", condition.path, condition.operator, condition.value, column.kind)
+            values = _compared_values(path, column, name, compared, known)
+            return f"  {values}\n  FILTER({compared.readable} && {compared.test})"
+    return f"  {_values(path, column, name, known)}\n  FILTER({test})"
 
 
-def _values(path: str, column: PropertyColumn, name: str) -> str:
+def _compared_values(path: str, column: PropertyColumn, name: str, compared: Comparison, known: frozenset[str]) -> str:
+    """A price with a currency stands beside it, in the same offer."""
+    if not compared.currency:
+        return _values(path, column, name, known)
+    before, last = column.path[:-1], sparql_path(column.path[-1:], known)
+    node = f"?{name}n" if before else "?thing"
+    first = f"?thing {sparql_path(before, known)} {node} . " if before else ""
+    currency = "|".join(alternatives(iri, known) for iri in CURRENCIES)
+    wanted = _literal(compared.currency.upper())
+    return f"{first}{node} {last} ?{name} ; {currency} ?{name}c . FILTER(UCASE(STR(?{name}c)) = {wanted})"
+
+
+def _values(path: str, column: PropertyColumn, name: str, known: frozenset[str]) -> str:
     """Where the value may stand: in the column itself; inside of a part, two steps down; in the name of a thing."""
-    if column.kind not in ("part", "thing"):
-        return f"?thing {path} ?{name} ."
-    names = ", ".join(term(iri) for iri in NAMES[:6])
+    direct = f"?thing {path} ?{name} ."
+    return f"{{ {direct} }} UNION {_inside(column, known, name)}" if column.kind in ("part", "thing") else direct
+
+
+def _inside(column: PropertyColumn, known: frozenset[str], name: str) -> str:
+    path, names = sparql_path(column.path, known), ", ".join(map(term, spellings(NAMES, known)))
     node, inner = f"?{name}n", f"?{name}m"
     part = f'STRSTARTS(STR({node}), "{BLANK}")'
     return (
-        f"{{ ?thing {path} ?{name} }} UNION {{ ?thing {path} {node} . {node} ?{name}p ?{name} . "
-        f"FILTER({part} || ?{name}p IN ({names})) }} UNION {{ ?thing {path} {node} . {node} ?{name}p {inner} . "
-        f'{inner} ?{name}q ?{name} . FILTER({part} && STRSTARTS(STR({inner}), "{BLANK}")) }}'
+        f"{{ ?thing {path} {node} . {node} ?{name}p ?{name} . FILTER({part} || ?{name}p IN ({names})) }} UNION "
+        f"{{ ?thing {path} {node} . {node} ?{name}p {inner} . {inner} ?{name}q ?{name} . "
+        f'FILTER({part} && STRSTARTS(STR({inner}), "{BLANK}")) }}'
     )
 
 
+def equal_texts(value: str) -> tuple[str, ...]:
+    """What `is` takes for this value, in lower case: the text; the member of an enumeration that it names, as people
+    read it, as an IRI and as a text (`event scheduled`, `EventScheduled`, `http://schema.org/EventScheduled`)."""
+    text = value.strip().lower()
+    iri = expand(value.strip()).lower()
+    word = "".join(iri.rpartition("schema.org/")[2].split())
+    member = (SCHEMA + word, *both_schemes(SCHEMA + word)[1:], word) if word.isalnum() else ()
+    return tuple(dict.fromkeys((text, iri, *member)))
+
+
 def _equal(name: str, value: str) -> str:
-    return f"LCASE(STR(?{name})) = {_literal(value.lower())}"
-
-
-def _numeric(variable: str) -> str:
-    """Numbers are written as texts by many pages, some with a comma."""
-    return f'xsd:double(REPLACE(STR({variable}), ",", "."))'
-
-
-def _number(condition: Condition) -> str:
-    try:
-        return repr(float(condition.value.replace(",", ".")))
-    except ValueError:
-        raise UsageError(
-            f"{condition.value[:50]!r} is not a number", hint=f"{condition.operator} compares numbers, such as 4.5"
-        ) from None
+    return f"LCASE(STR(?{name})) IN ({', '.join(map(_literal, equal_texts(value)))})"
 
 
 def _literal(text: str) -> str:
@@ -246,7 +289,10 @@ def _literal(text: str) -> str:
 
 
 def _sort_key(path: PropertyPath, column: PropertyColumn, known: frozenset[str]) -> str:
-    if column.kind == "number":
-        return f"  OPTIONAL {{ ?thing {sparql_path(path, known)} ?raw . BIND({_numeric('?raw')} AS ?value) }}"
-    shown = _shown_path(column, known)
-    return f"  OPTIONAL {{ ?thing {shown} ?raw . BIND(LCASE(STR(?raw)) AS ?value) }}"
+    """What is no number, date or duration in a column of these has no place in the order, and comes last."""
+    raw = f"?thing {_shown_path(column, known)} ?raw ."
+    key = {"number": as_number("?raw"), "date": "STR(?raw)", "duration": "xsd:dayTimeDuration(STR(?raw))"}.get(
+        column.kind, "LCASE(STR(?raw))"
+    )
+    only = f" FILTER({readable('?raw', 'date')})" if column.kind == "date" else ""
+    return f"  OPTIONAL {{ {raw}{only} BIND({key} AS ?value) }}"

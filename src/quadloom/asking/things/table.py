@@ -16,23 +16,29 @@ from typing import TypeVar
 import msgspec
 import pyoxigraph as ox
 
-from quadloom.asking.entity import graph_of
-from quadloom.asking.sparql.prefixes import PREFIXES, both_schemes, expand, nearest, shorten, type_iris
-from quadloom.asking.things.merging import Ask, MergedThings, merged_things
+from quadloom.asking.entity import gone_pages
+from quadloom.asking.sparql.prefixes import both_schemes, expand, nearest, shorten, type_iris
+from quadloom.asking.things.cells import CellReader, CellValue, ValueCount, fallback_name
+from quadloom.asking.things.counts import TypeCounts, count_types
+from quadloom.asking.things.hierarchy import SUBCLASS, TypeTree
+from quadloom.asking.things.merging import Ask, MergedThings, merged_things, read_descriptions
 from quadloom.asking.things.paths import (
-    BLANK,
     NAMES,
     PropertyPath,
-    best_name,
     canonical,
-    comparable,
     path_label,
     type_name,
     words,
     write_path,
 )
 from quadloom.asking.things.profile import DEFAULT_COLUMNS, PropertyColumn, TypeProfile, profile_type
-from quadloom.asking.things.selection import ThingSelection, as_sparql, select_things, select_values
+from quadloom.asking.things.selection import (
+    ThingSelection,
+    as_sparql,
+    equal_texts,
+    select_things,
+    select_values,
+)
 from quadloom.errors import NothingFound
 from quadloom.model.url import host_of, site_of
 from quadloom.stores.protocols.quads import QuadStore
@@ -42,35 +48,26 @@ PAGE = 100
 MOST_ROWS = 10_000
 _MAX_FACETS = 4
 _MAX_FACET_VALUES = 8
-_MAX_COUNTED = 5_000  # things whose values facets count
+_MAX_COUNTED = 5_000  # things whose values facets count; of more, they are at least so many
 _MAX_SUGGESTED = 50  # values of one column
-_MAX_FACET_LENGTH = 80  # characters
-_MAX_STATEMENTS = 300  # of one thing
-_MAX_VALUES = 8  # of one cell
-_MAX_NODES = 20  # parts of one thing that a path leads through
 _CACHE_SECONDS = 15.0
 _MAX_CACHED = 64
+_MARKED_SECONDS = 600.0
+_MAX_SUBCLASSES = 10_000  # statements of pages about their own types
 
 T = TypeVar("T")
 
 
-class CellValue(msgspec.Struct, frozen=True):
-    """One value: `text` as people read it, `iri` if it is a thing, and the pages that state it."""
-
-    text: str
-    iri: str = ""
-    language: str = ""
-    sources: tuple[str, ...] = ()
-
-
 class ThingRow(msgspec.Struct, frozen=True):
-    """`members`: all IRIs that this row describes, its own first."""
+    """`members`: all IRIs that this row describes, its own first. `gone`: since when none of its pages is found any
+    more; 0 = one of them is."""
 
     iri: str
     label: str
     cells: tuple[tuple[CellValue, ...], ...]
     members: tuple[str, ...]
     sources: tuple[str, ...]
+    gone: float = 0.0
 
 
 class TableColumn(msgspec.Struct, frozen=True):
@@ -81,24 +78,34 @@ class TableColumn(msgspec.Struct, frozen=True):
     share: float
 
 
-class ValueCount(msgspec.Struct, frozen=True):
-    value: str
-    count: int
-
-
 class ColumnFacet(msgspec.Struct, frozen=True):
+    """`exact`: False = more things are selected than were counted, so each number is a least one."""
+
     path: str
     label: str
     values: tuple[ValueCount, ...]
+    exact: bool = True
+
+
+class UnreadableValues(msgspec.Struct, frozen=True):
+    """Rows that a comparison leaves out, because it cannot read their value: `condition` selects them."""
+
+    condition: str
+    label: str
+    count: int
 
 
 class ThingTable(msgspec.Struct, frozen=True, kw_only=True):
-    """`exact`: `total` counts rows after merging; otherwise it counts descriptions, without the conditions."""
+    """`exact`: `total` counts rows after merging; otherwise it counts descriptions, without the conditions. `alone`:
+    subtypes are left out. `subtypes`: how many are in use."""
 
     type: str
     name: str
     total: int
     exact: bool
+    alone: bool = False
+    subtypes: int = 0
+    unreadable: tuple[UnreadableValues, ...] = ()
     columns: tuple[TableColumn, ...]
     rows: tuple[ThingRow, ...] = ()
     facets: tuple[ColumnFacet, ...] = ()
@@ -117,24 +124,36 @@ class TableRequest(msgspec.Struct, frozen=True, kw_only=True):
     facets: bool = True
 
 
+class _Kept(msgspec.Struct, frozen=True):
+    made_at: float
+    until: float
+    mark: object
+    value: object
+
+
 class ThingsCache:
-    """Profiles and selections of the last seconds, for many threads."""
+    """Profiles, selections and counts of the last seconds, for many threads. What took long is kept for twenty times as
+    long, so that it never takes more than a twentieth of the time."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, seconds: float = _CACHE_SECONDS) -> None:
         self._clock = clock
         self._seconds = seconds
-        self._kept: OrderedDict[tuple[object, ...], tuple[float, object]] = OrderedDict()
+        self._kept: OrderedDict[tuple[object, ...], _Kept] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, key: tuple[object, ...], make: Callable[[], T]) -> T:
+    def get(self, key: tuple[object, ...], make: Callable[[], T], mark: object = None) -> T:
+        """`mark`: of what the value depends on; while it stays the same, the value is kept for ten minutes."""
         now = self._clock()
         with self._lock:
             found = self._kept.get(key)
-        if found is not None and found[0] > now:
-            return found[1]  # type: ignore[return-value]  # put in below by a caller with the same key
+        if found is not None and (
+            now < found.until or (mark is not None and mark == found.mark and now < found.made_at + _MARKED_SECONDS)
+        ):
+            return found.value  # type: ignore[return-value]  # put in below by a caller with the same key
         made = make()
+        ended = self._clock()
         with self._lock:
-            self._kept[key] = (now + self._seconds, made)
+            self._kept[key] = _Kept(now, ended + max(self._seconds, 20.0 * (ended - now)), mark, made)
             self._kept.move_to_end(key)
             if len(self._kept) > _MAX_CACHED:
                 self._kept.popitem(last=False)
@@ -153,6 +172,24 @@ class ThingTables:
         self._properties = properties
         self._known = frozenset(classes) | frozenset(properties)
         self._cache = cache
+
+    @property
+    def tree(self) -> TypeTree:
+        """The types in use, with what is known of those below them."""
+
+        def make() -> TypeTree:
+            is_stated = SUBCLASS in self._properties
+            lines = self._quads.match(None, f"<{SUBCLASS}>", None, None, _MAX_SUBCLASSES) if is_stated else []
+            parsed = ox.parse("\n".join(lines).encode(), ox.RdfFormat.N_QUADS, lenient=True)
+            return TypeTree(self._classes, [(str(quad.subject)[1:-1], str(quad.object)[1:-1]) for quad in parsed])
+
+        return self._cache.get(("tree", frozenset(self._classes)), make)
+
+    def types(self) -> TypeCounts:
+        """All types in use with their numbers of things, which are those of their tables."""
+        used = {iri: count for iri, count in self._classes.items() if count > 0}
+        mark = hash((frozenset(self._classes.items()), frozenset(self._properties.items())))
+        return self._cache.get(("types",), lambda: count_types(self._ask, used, self._known, self.tree), mark)
 
     def resolve(self, name: str) -> str:
         """The IRI of a type given as `Event`, `schema:Event` or an IRI: of several, the one most in use.
@@ -179,18 +216,28 @@ class ThingTables:
         ]
 
     def count_of(self, type: str) -> int:
-        """Descriptions of things of a type, by the statistics."""
-        return sum(self._classes.get(iri, 0) for iri in both_schemes(type))
+        """DescribedThings of things of a type or one of its subtypes, by the statistics."""
+        return sum(self._classes[iri] for iri in self.tree.with_subtypes(type))
 
-    def profile(self, type: str) -> TypeProfile:
-        return self._cache.get(("profile", type), lambda: profile_type(self._quads, type))
+    def profile(self, type: str, types: tuple[str, ...] = ()) -> TypeProfile:
+        """The columns of a type. `types`: its spellings and subtypes; empty = all in use."""
+        types = types or self.tree.with_subtypes(type)
+        return self._cache.get(("profile", types), lambda: profile_type(self._quads, type, types))
+
+    def _of_types(self, selection: ThingSelection) -> ThingSelection:
+        types = self.tree.alone(selection.type) if selection.alone else self.tree.with_subtypes(selection.type)
+        return msgspec.structs.replace(selection, types=types or (selection.type,))
+
+    def _is_whole(self, selection: ThingSelection) -> bool:
+        return sum(self._classes.get(iri, 0) for iri in selection.types) <= WHOLE
 
     def table(self, request: TableRequest) -> ThingTable:
-        selection = request.selection
-        profile = self.profile(selection.type)
+        selection = self._of_types(request.selection)
+        request = msgspec.structs.replace(request, selection=selection)
+        profile = self.profile(selection.type, selection.types)
         columns = request.columns or tuple(column.path for column in profile.columns[:DEFAULT_COLUMNS])
         shown = [profile.column(path) for path in columns]
-        whole = self.count_of(selection.type) <= WHOLE
+        whole = self._is_whole(selection)
         things, merged = self._selected(request, profile, whole)
         if whole:
             rows = self._rows(things, merged, selection)
@@ -198,7 +245,7 @@ class ThingTables:
             page = rows[request.offset : request.offset + request.limit]
             following = request.offset + request.limit if total > request.offset + request.limit else 0
         else:
-            total = self.count_of(selection.type)
+            total = sum(self._classes.get(iri, 0) for iri in selection.types)
             page = self._rows(things, merged, selection)[: request.limit]
             following = request.offset + request.limit if len(things) >= request.limit else 0
         return ThingTable(
@@ -209,24 +256,42 @@ class ThingTables:
             columns=tuple(map(_column, shown)),
             other_columns=tuple(_column(found) for found in profile.columns if found.path not in columns)[:40],
             rows=tuple(self._row(iri, merged, columns) for iri in page),
-            facets=self._facets(selection, profile, merged) if request.facets else (),
+            alone=selection.alone,
+            subtypes=len({canonical(iri) for iri in self.tree.with_subtypes(selection.type)} - {selection.type}),
+            unreadable=self._unreadable(selection) if whole else (),
+            facets=self._facets(selection, profile, things, merged) if request.facets else (),
             next=following,
             sparql=as_sparql(selection, columns, profile, self._known),
         )
 
+    def as_sparql(self, selection: ThingSelection, columns: tuple[PropertyPath, ...]) -> str:
+        """A query for these columns of the selected things."""
+        selection = self._of_types(selection)
+        return as_sparql(selection, columns, self.profile(selection.type, selection.types), self._known)
+
     def count(self, selection: ThingSelection) -> int:
         """Rows that a selection has, for the query builder."""
+        selection = self._of_types(selection)
         request = TableRequest(selection=selection, facets=False)
-        whole = self.count_of(selection.type) <= WHOLE
-        things, merged = self._selected(request, self.profile(selection.type), whole)
+        profile = self.profile(selection.type, selection.types)
+        things, merged = self._selected(request, profile, self._is_whole(selection))
         return len(self._rows(things, merged, selection))
+
+    def _unreadable(self, selection: ThingSelection) -> tuple[UnreadableValues, ...]:
+        found = []
+        for condition in selection.conditions:
+            if (other := condition.unreadable()) is not None:
+                conditions = tuple(other if one is condition else one for one in selection.conditions)
+                if count := self.count(msgspec.structs.replace(selection, conditions=conditions)):
+                    found.append(UnreadableValues(other.write(), other.describe(), count))
+        return tuple(found)
 
     def values(self, selection: ThingSelection, path: PropertyPath) -> tuple[ValueCount, ...]:
         """The commonest values of one column in a selection, each with its number of rows."""
-        profile = self.profile(selection.type)
-        whole = self.count_of(selection.type) <= WHOLE
-        _, merged = self._selected(TableRequest(selection=selection), profile, whole)
-        return self._value_counts(selection, [profile.column(path)], profile, merged)[0]
+        selection = self._of_types(selection)
+        profile = self.profile(selection.type, selection.types)
+        things, merged = self._selected(TableRequest(selection=selection), profile, self._is_whole(selection))
+        return self._value_counts(selection, [profile.column(path)], profile, things, merged)[0]
 
     def _selected(self, request: TableRequest, profile: TypeProfile, whole: bool) -> tuple[list[str], MergedThings]:
         selection = msgspec.structs.replace(request.selection, sites=0)
@@ -238,9 +303,11 @@ class ThingTables:
 
         things = self._cache.get(("things", selection, limit, offset), select)
         if whole:
-            make = lambda: merged_things(self._ask, selection.type, self._known, limit=3 * WHOLE)  # noqa: E731
-            return things, self._cache.get(("merged", selection.type), make)
-        return things, merged_things(self._ask, selection.type, self._known, limit=WHOLE, only=things)
+            return things, self._cache.get(("merged", selection.types), lambda: self._merged(selection, 3 * WHOLE))
+        return things, self._merged(selection, WHOLE, things)
+
+    def _merged(self, selection: ThingSelection, limit: int, only: Sequence[str] = ()) -> MergedThings:
+        return merged_things(read_descriptions(self._ask, selection.types, self._known, limit=limit, only=only))
 
     def _rows(self, things: list[str], merged: MergedThings, selection: ThingSelection) -> list[str]:
         """Rows of the selected things. What must not be there must be missing in all descriptions of a row."""
@@ -248,147 +315,96 @@ class ThingTables:
         if any(condition.operator in ("missing", "not") for condition in selection.conditions):
             selected = set(things)
             rows = [row for row in rows if selected.issuperset(merged.members_of(row))]
+        if selection.present and (gone := self._gone()):
+            rows = [row for row in rows if not _pages_of(row, merged) <= gone.keys()]
         if selection.sites < 2:
             return rows
         return [row for row in rows if len(_sites(row, merged)) >= selection.sites]
 
     def _row(self, iri: str, merged: MergedThings, columns: Sequence[PropertyPath]) -> ThingRow:
         members = merged.members_of(iri)
-        reader = _CellReader(self._quads)
+        reader = CellReader(self._quads)
         cells = tuple(reader.cell(members, path) for path in columns)
         label = next((found for found in (reader.label(member) for member in members) if found), "")
         pages = sorted({page for member in members for page in merged.pages.get(member, ())})
-        return ThingRow(iri, label or fallback_name(iri, pages), cells, members, tuple(pages))
+        gone = self._gone()
+        since = (
+            min((gone[page] for page in pages), default=0.0) if gone and all(page in gone for page in pages) else 0.0
+        )
+        return ThingRow(iri, label or fallback_name(iri, pages), cells, members, tuple(pages), since)
 
-    def _facets(self, selection: ThingSelection, profile: TypeProfile, merged: MergedThings) -> tuple[ColumnFacet, ...]:
+    def _gone(self) -> dict[str, float]:
+        """Pages that are not found any more, whose statements are still here."""
+        return self._cache.get(("gone",), lambda: gone_pages(self._quads))
+
+    def _facets(
+        self, selection: ThingSelection, profile: TypeProfile, things: list[str], merged: MergedThings
+    ) -> tuple[ColumnFacet, ...]:
         """Columns whose values repeat, so that choosing one narrows the table."""
         columns = [
             column
             for column in profile.columns
-            if column.kind not in ("date", "number")
+            if column.kind in ("text", "thing", "part")
             and column.repeats
             and column.share >= 0.2
             and not (len(column.path) == 1 and column.path[0] in NAMES)
         ][: 2 * _MAX_FACETS]
         if not columns:
             return ()
-        counts = self._cache.get(("facets", selection), lambda: self._value_counts(selection, columns, profile, merged))
+        count = lambda: self._value_counts(selection, columns, profile, things, merged)  # noqa: E731
+        counts = self._cache.get(("facets", selection), count)
+        is_exact = len(things) <= _MAX_COUNTED
         found = [
-            ColumnFacet(write_path(column.path), path_label(column.path), values[:_MAX_FACET_VALUES])
+            ColumnFacet(write_path(column.path), path_label(column.path), values[:_MAX_FACET_VALUES], is_exact)
             for column, values in zip(columns, counts, strict=True)
             if len(values) > 1 and values[0].count > 1
         ]
         return tuple(found[:_MAX_FACETS])
 
     def _value_counts(
-        self, selection: ThingSelection, columns: Sequence[PropertyColumn], profile: TypeProfile, merged: MergedThings
+        self,
+        selection: ThingSelection,
+        columns: Sequence[PropertyColumn],
+        profile: TypeProfile,
+        things: list[str],
+        merged: MergedThings,
     ) -> list[tuple[ValueCount, ...]]:
-        rows = self._ask(select_values(selection, columns, profile, self._known, limit=_MAX_COUNTED))
-        seen: list[dict[str, set[str]]] = [{} for _ in columns]
-        reader = _CellReader(self._quads)
-        for row in rows:
-            value, thing = row["value"], merged.row_of(str(row["thing"].value))
-            if selection.sites > 1 and len(_sites(thing, merged)) < selection.sites:
+        """The values that rows show, with the rows that have them: shown, or where `is` looks for them too."""
+        rows = set(self._rows(things, merged, selection))
+        shown: list[dict[str, ValueCount]] = [{} for _ in columns]
+        having: list[dict[str, set[str]]] = [{} for _ in columns]  # value in lower case → rows
+        reader = CellReader(self._quads)
+        for found in self._ask(select_values(selection, columns, profile, self._known, limit=_MAX_COUNTED)):
+            value, row = found["value"], merged.row_of(str(found["thing"].value))
+            if row not in rows:
                 continue
-            text = str(value.value)
-            if value.type == "uri" or _is_term(text):
-                text = reader.name(text)
-            if text and len(text) <= _MAX_FACET_LENGTH:
-                seen[int(str(row["column"].value))].setdefault(text, set()).add(thing)
+            place, text = int(str(found["column"].value)), str(value.value)
+            having[place % len(columns)].setdefault(text.lower(), set()).add(row)
+            if place < len(columns) and (choice := reader.choice(text, value.type == "uri")):
+                shown[place].setdefault(choice.value.lower(), choice)
         return [
-            tuple(
-                ValueCount(text, len(things))
-                for text, things in sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))[:_MAX_SUGGESTED]
+            _most_common(
+                [
+                    msgspec.structs.replace(
+                        choice, count=len(set().union(*(index.get(text, ()) for text in equal_texts(choice.value))))
+                    )
+                    for choice in choices.values()
+                ]
             )
-            for found in seen
+            for choices, index in zip(shown, having, strict=True)
         ]
 
 
-class _CellReader:
-    """Reads the statements of a few things, each once."""
-
-    def __init__(self, quads: QuadStore) -> None:
-        self._quads = quads
-        self._read: dict[str, list[tuple[str, ox.NamedNode | ox.Literal | ox.BlankNode | ox.Triple, str]]] = {}
-
-    def statements(self, node: str) -> list[tuple[str, ox.NamedNode | ox.Literal | ox.BlankNode | ox.Triple, str]]:
-        found = self._read.get(node)
-        if found is None:
-            lines = self._quads.match(f"<{node}>", None, None, None, _MAX_STATEMENTS)
-            found = self._read[node] = [
-                (canonical(quad.predicate.value), quad.object, graph)
-                for quad in ox.parse("\n".join(lines), ox.RdfFormat.N_QUADS, lenient=True)
-                if not (graph := graph_of(quad)).startswith(PREFIXES["ql"])
-            ]
-        return found
-
-    def label(self, node: str) -> str:
-        names: dict[str, str] = {}
-        for predicate, value, _ in self.statements(node):
-            if isinstance(value, ox.Literal):
-                names.setdefault(predicate, value.value)
-        return best_name(names)
-
-    def name(self, iri: str) -> str:
-        """A thing as people call it: its label, or what can be read from its IRI."""
-        return self.label(iri) or fallback_name(iri, [])
-
-    def cell(self, members: Sequence[str], path: PropertyPath) -> tuple[CellValue, ...]:
-        found: dict[tuple[str, str], tuple[CellValue, dict[str, None]]] = {}
-        for node in self._nodes(members, path[:-1]):
-            for predicate, value, graph in self.statements(node):
-                if predicate == path[-1]:
-                    shown = self._shown(value)
-                    key = (comparable(shown.text), shown.iri if not shown.iri.startswith(BLANK) else "")
-                    found.setdefault(key, (shown, {}))[1][graph] = None
-        return tuple(
-            msgspec.structs.replace(value, sources=tuple(sources))
-            for value, sources in list(found.values())[:_MAX_VALUES]
-        )
-
-    def _nodes(self, members: Sequence[str], path: PropertyPath) -> list[str]:
-        nodes = list(members)
-        for step in path:
-            nodes = [
-                value.value
-                for node in nodes
-                for predicate, value, _ in self.statements(node)
-                if predicate == step and isinstance(value, ox.NamedNode)
-            ][:_MAX_NODES]
-        return nodes
-
-    def _shown(self, value: ox.NamedNode | ox.Literal | ox.BlankNode | ox.Triple) -> CellValue:
-        if isinstance(value, ox.Literal):
-            text = value.value
-            return CellValue(words(text) if _is_term(text) else text, language=value.language or "")
-        if isinstance(value, ox.NamedNode):
-            return CellValue(self.name(value.value), value.value)
-        return CellValue(str(value))
+def _most_common(counts: list[ValueCount]) -> tuple[ValueCount, ...]:
+    return tuple(sorted(counts, key=lambda one: (-one.count, one.value))[:_MAX_SUGGESTED])
 
 
-def _is_term(text: str) -> bool:
-    """A member of an enumeration, written as a text: `https://schema.org/InStock`."""
-    return text.startswith(("http://schema.org/", "https://schema.org/")) and " " not in text and len(text) > 20
-
-
-def fallback_name(iri: str, pages: Sequence[str]) -> str:
-    """A name for a thing without a label. Nobody should have to read the IRI of a blank node."""
-    if iri.startswith(BLANK):
-        return f"something on {_tail(pages[0])}" if pages else "unnamed"
-    short = shorten(iri)
-    return words(iri) if short != iri and not short.endswith(":") else _tail(iri)
-
-
-def _tail(iri: str) -> str:
-    """The last part of a URL that says something: `…/events/7-jazz-night#it` → `7-jazz-night`."""
-    before, _, fragment = iri.partition("#")
-    parts = [part for part in before.split("/") if part]
-    tail = parts[-1] if parts else iri
-    return f"{tail} {fragment}" if fragment and fragment not in ("it", "this", "me", "id") and len(parts) <= 2 else tail
+def _pages_of(row: str, merged: MergedThings) -> set[str]:
+    return {page for member in merged.members_of(row) for page in merged.pages.get(member, ())}
 
 
 def _sites(row: str, merged: MergedThings) -> set[str]:
-    return {site_of(host_of(page)) for member in merged.members_of(row) for page in merged.pages.get(member, ())}
+    return {site_of(host_of(page)) for page in _pages_of(row, merged)}
 
 
 def _column(column: PropertyColumn) -> TableColumn:

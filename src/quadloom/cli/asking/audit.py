@@ -5,36 +5,46 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from cyclopts import Parameter
 
 from quadloom.asking.audit.across_pages import with_across
+from quadloom.asking.audit.baseline import BaselineWriter, read_baseline
 from quadloom.asking.audit.formats import GravestFindings, junit, sarif
 from quadloom.asking.audit.linking_pages import with_linking_pages
-from quadloom.asking.audit.report import AuditReport, DefectGroup, PageFindings, pages_of
+from quadloom.asking.audit.markdown import markdown
+from quadloom.asking.audit.report import AuditReport, PageFindings, pages_of
 from quadloom.asking.audit.report import audit as audited
+from quadloom.asking.audit.shacl import with_shapes
+from quadloom.asking.audit.source_lines import SourceLines, archived
 from quadloom.asking.finding_codes import refuse_unknown
 from quadloom.asking.search import moment
-from quadloom.cli.options import FailOn, Profiles, Sites
+from quadloom.cli.asking.audit_text import report_lines, rule_lines, screen_lines
+from quadloom.cli.options import Profiles, Sites
 from quadloom.cli.session import Session, session
-from quadloom.cli.tables import shortened
-from quadloom.cli.words import counted
 from quadloom.crawling.inspect.child import InspectTask, InspectWorker
-from quadloom.documents.checks.page import check_audit_settings
+from quadloom.crawling.inspect.folder import FolderAudit, audit_folder
+from quadloom.documents.checks.page import check_audit_settings, left_to_the_complete_pass, rules_of
 from quadloom.documents.syntaxes.plugins import check_syntaxes
 from quadloom.errors import NothingFound
-from quadloom.model.finding import WEIGHT
+from quadloom.model.finding import WEIGHT, FindingRecord
 from quadloom.model.page import Page
 from quadloom.settings import Settings
 from quadloom.warehouse import Warehouse
 
-_MARKS = {"error": "✗", "warning": "!", "info": "·"}
-_MAX_IMPROVED = 5  # groups of what was fixed that are printed
-AuditFormat = Literal["text", "json", "sarif", "junit", "html"]
+_MAX_LISTED = 20  # groups, if the output is no screen
+AuditFormat = Literal["text", "json", "sarif", "junit", "html", "markdown"]
+AuditFailOn = Annotated[
+    Literal["error", "warning", "new", "never"],
+    Parameter(help="exit with code 1 if there is a finding of this severity or a graver one, or a new error; for CI"),
+]
 
 
 def audit(
+    folder: Path | None = None,
+    /,
     *,
     site: Sites = (),
     since: str = "",
@@ -42,38 +52,79 @@ def audit(
     code: tuple[str, ...] = (),
     format: AuditFormat = "text",
     output: Path | None = None,
-    fail_on: FailOn = "never",
-    limit: int = 20,
+    fail_on: AuditFailOn = "never",
+    baseline: Path | None = None,
+    save_baseline: Path | None = None,
+    url: str = "",
+    limit: int | None = None,
+    shapes: tuple[Path, ...] = (),
+    rules: bool = False,
 ) -> int:
-    """Report the defects of the data: by site and severity, grouped by template, with scores and rich results.
+    """Report what is wrong with the data: one entry for each mistake, the most rewarding to fix first.
 
-    With --profile the archived pages are checked again.
+    With --profile the archived pages are checked again. With a folder its files are audited, as the site that they will
+    be, without a server and a warehouse.
 
     Parameters
     ----------
+    folder
+        the built site, such as ./public; without it, the pages of the warehouse
     since
         count findings as new or fixed since this date; without it, by each page's last visit
     code
         only findings with this code; may be repeated
     format
-        text for people; json, sarif (one result for each finding, the gravest 5,000) or junit for programs; html is one
-        file to send
+        text for people; json, sarif (one result for each finding, the gravest 5,000) or junit for programs; markdown
+        for a comment on a pull request; html is one file to send
     output
         write to this file instead of stdout
+    baseline
+        count findings as new or fixed since the audit that wrote this file
+    save_baseline
+        write the findings to this file, for --baseline of later audits
+    url
+        the address at which a folder will be published; without it, that of rel=canonical on its first page
     limit
-        number of groups to print as text
+        number of groups to print as text; without it, as many as the screen holds, and 20 elsewhere
+    shapes
+        check the pages against all of SHACL in this Turtle file, by pySHACL (`pip install 'quadloom[shacl]'`); may be
+        repeated
+    rules
+        print the rules that pages are checked against, with their sources and dates, and end
     """
     s = session()
     s.override({"audit.profiles": [*profile]})
     check_audit_settings(s.settings.audit)
-    with s.read() as warehouse:
-        stores = warehouse.stores
-        pages = pages_of(stores.catalog, site)
-        if profile:
-            pages = _again(pages, warehouse, s.settings)
-        gravest = GravestFindings(code)
-        report = audited(gravest.through(with_across(pages, stores)), since=moment(since), codes_wanted=code)
-        report = with_linking_pages(report, stores)
+    if rules:
+        for rule in rules_of(s.settings.audit):
+            s.report(rule, "\n".join(rule_lines(rule)))
+        return 0
+    for name, words in left_to_the_complete_pass(s.settings.audit).items() if not shapes else ():
+        s.say(f"{name}: sh:{', sh:'.join(words)} is checked only by `quadloom audit --shapes {name}`")
+    comparison = _Comparison(baseline, save_baseline, moment(since))
+    gravest = GravestFindings(code)
+    if folder is not None:
+        read = audit_folder(folder, s.settings, url)
+        pages = iter(read.pages)
+        if shapes:
+            pages = with_shapes(pages, shapes, read.graph)
+        report = comparison.report(gravest, pages, code)
+        places = SourceLines(read.body)
+        gravest.place(lambda record: _filed(places.record(record), read))
+        report = _with_files(places.report(report), read)
+    else:
+        with s.read() as warehouse:
+            stores = warehouse.stores
+            pages = pages_of(stores.catalog, site)
+            if profile:
+                pages = _again(pages, warehouse, s.settings)
+            pages = with_across(pages, stores)
+            if shapes:
+                pages = with_shapes(pages, shapes, stores.quads.graph)
+            report = comparison.report(gravest, pages, code)
+            places = SourceLines(archived(stores))
+            report = places.report(with_linking_pages(report, stores))
+            gravest.place(places.record)
     if site and not report.sites:  # a misspelt site must not pass a check
         raise NothingFound(f"no page of {', '.join(site)} was visited", hint="to list the sites: `quadloom sites`")
     refuse_unknown(code, [group.code for group in report.groups])
@@ -81,11 +132,50 @@ def audit(
         _print(s, report, limit, output)
     else:
         title = ", ".join(site) or s.warehouse.name
-        _write(s, _encoded(report, gravest, "json" if s.json else format, title), output)
+        text = _encoded(report, gravest, "json" if s.json else format, title, comparison.since)
+        _write(s, text, output)
     if fail_on == "never":
         return 0
+    if fail_on == "new":
+        return 1 if any(group.new and group.severity == "error" for group in report.groups) else 0
     worst = [severity for severity in WEIGHT if report.count(severity) and WEIGHT[severity] <= WEIGHT[fail_on]]
     return 1 if worst else 0
+
+
+class _Comparison:
+    """What findings are compared with: a date, a file, or each page's last visit."""
+
+    def __init__(self, baseline: Path | None, save: Path | None, since: float) -> None:
+        self._now = time.time()
+        self._baseline = read_baseline(baseline) if baseline is not None else None
+        self._save = save
+        self.since = self._now if self._baseline is not None else since
+
+    def report(self, gravest: GravestFindings, pages: Iterator[PageFindings], codes: tuple[str, ...]) -> AuditReport:
+        """The report of the pages, which also pass through `gravest`. Writes the file if one was asked for."""
+        if self._baseline is not None:
+            pages = self._baseline.compare(pages, self._now)
+        writer = BaselineWriter()
+        if self._save is not None:
+            pages = writer.through(pages)
+        report = audited(gravest.through(pages), since=self.since, codes_wanted=codes)
+        if self._save is not None:
+            writer.write(self._save, self._now)
+        return report
+
+
+def _with_files(report: AuditReport, read: FolderAudit) -> AuditReport:
+    """The report with files in place of the addresses that they will have."""
+    groups = [
+        msgspec.structs.replace(group, examples=tuple(_filed(one, read) for one in group.examples))
+        for group in report.groups
+    ]
+    return msgspec.structs.replace(report, groups=tuple(groups))
+
+
+def _filed(record: FindingRecord, read: FolderAudit) -> FindingRecord:
+    path = read.files.get(record.page)
+    return record if path is None else msgspec.structs.replace(record, page=path.as_posix())
 
 
 def _again(pages: Iterator[PageFindings], warehouse: Warehouse, settings: Settings) -> Iterator[PageFindings]:
@@ -111,9 +201,11 @@ def _again(pages: Iterator[PageFindings], warehouse: Warehouse, settings: Settin
         worker.close()
 
 
-def _encoded(report: AuditReport, gravest: GravestFindings, format: AuditFormat, title: str) -> str:
+def _encoded(report: AuditReport, gravest: GravestFindings, format: AuditFormat, title: str, since: float) -> str:
     if format == "sarif":
-        return sarif(gravest)
+        return sarif(gravest, since)
+    if format == "markdown":
+        return markdown(report)
     if format == "junit":
         return junit(report)
     if format == "html":
@@ -131,87 +223,11 @@ def _write(s: Session, text: str, output: Path | None) -> None:
         s.say(f"written to {output}")
 
 
-def _print(s: Session, report: AuditReport, limit: int, output: Path | None) -> None:
+def _print(s: Session, report: AuditReport, limit: int | None, output: Path | None) -> None:
     if s.is_terminal and output is None:
-        _print_screen(s, report, limit)
+        for line in screen_lines(report, limit, s.out.width, s.out.height):
+            s.print(line)
     else:
-        _write(s, "\n".join(report_lines(report, limit)) + "\n", output)
+        _write(s, "\n".join(report_lines(report, _MAX_LISTED if limit is None else limit)) + "\n", output)
     if report.groups:
-        s.say("to see all: --limit; to send it: --format html --output report.html; for CI: --fail-on error")
-
-
-def _print_screen(s: Session, report: AuditReport, limit: int) -> None:
-    """For a terminal: sites as a table, text wrapped between words, each address in one line."""
-    names = ("pages", "with_data", "errors", "warnings", "new", "fixed")
-    s.table(
-        ["site", "score", *(name.replace("_", " ") for name in names)],
-        [
-            (one.site, round(one.score) if one.with_data else "–", *(getattr(one, name) for name in names))
-            for one in report.sites
-        ],
-    )
-    rich: dict[str, list[int]] = {}
-    for feature in (feature for one in report.sites for feature in one.features):
-        sums = rich.setdefault(feature.feature, [0, 0])
-        sums[0] += feature.eligible
-        sums[1] += feature.pages
-    if rich:
-        eligible = [f"{name} {found} of {pages}" for name, (found, pages) in rich.items()]
-        s.print(f"\neligible for rich results: {', '.join(eligible)}")
-    for line in group_report(report, limit):
-        place = line.lstrip()
-        indent = line[: len(line) - len(place)]
-        s.print(indent + shortened(place, s.out.width - len(indent)) if line.startswith("    ") else line)
-
-
-def report_lines(report: AuditReport, limit: int) -> Iterator[str]:
-    """The report as text."""
-    for one in report.sites:
-        change = f" · {one.new} new, {one.still} still there, {one.fixed} fixed" if one.compared or one.new else ""
-        score = f"score {one.score:.0f} of 100" if one.with_data else "no data to score"
-        yield (
-            f"{one.site}  {score} · {counted(one.pages, 'page')}, {one.with_data} with data · "
-            f"{counted(one.errors, 'error')}, {counted(one.warnings, 'warning')}, "
-            f"{counted(one.remarks, 'remark')}{change}"
-        )
-        rich = [f"{feature.feature} {feature.eligible} of {feature.pages}" for feature in one.features]
-        if rich:
-            yield f"  eligible for rich results: {' · '.join(rich)}"
-    yield from group_report(report, limit)
-
-
-def group_report(report: AuditReport, limit: int) -> Iterator[str]:
-    """The groups as text, errors and warnings first."""
-    remarks = [group for group in report.groups if group.severity == "info"]
-    shown = [group for group in report.groups if group.severity != "info"] or remarks
-    for group in shown[:limit]:
-        yield ""
-        yield from group_lines(group)
-    for one in report.improved[:_MAX_IMPROVED]:
-        yield ""
-        yield f"✓ fixed  {one.site}"
-        yield f"  {one.headline}"
-    hidden = len(shown) - limit
-    left = []
-    if hidden > 0:
-        left.append(f"{counted(hidden, 'group')} of {'remarks' if shown is remarks else 'errors and warnings'}")
-    if remarks and shown is not remarks:
-        left.append(f"{counted(len(remarks), 'group')} of remarks")
-    if left:
-        yield ""
-        yield f"not shown: {', '.join(left)}"
-    if not report.sites:
-        yield "no pages"
-
-
-def group_lines(group: DefectGroup) -> Iterator[str]:
-    yield f"{_MARKS[group.severity]} {group.code}  {group.site}"
-    yield f"  {group.headline}" + (f" ({group.new} new)" if group.new else "")
-    if group.fix:
-        yield f"  fix: {group.fix}"
-    for example in group.examples:
-        place = f" line {example.line}" if example.line else ""
-        found = f": {shortened(' '.join(example.found.split()), 40)}" if example.found and example.line else ""
-        yield f"    {example.page}{place}{found}"
-        for page in group.linked_from.get(example.page, ()):
-            yield f"      linked from {page}"
+        s.say("more: --limit 50; to send it: --format html; for CI: --fail-on error")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated
 
 import msgspec
@@ -10,8 +10,11 @@ from cyclopts import Parameter
 
 from quadloom.asking.changes.history import PageHistory
 from quadloom.asking.changes.readable_changes import StoredNames
+from quadloom.asking.changes.timeline import Timeline, entity_timeline, page_timeline
 from quadloom.asking.changes.versions import VersionDifference
 from quadloom.asking.entity import Entity, Property
+from quadloom.asking.report.portrait import part_names
+from quadloom.asking.search import moment
 from quadloom.asking.sparql.prefixes import shorten
 from quadloom.asking.things.paths import comparable, type_name, words
 from quadloom.cli.session import Session, session
@@ -20,6 +23,8 @@ from quadloom.errors import UsageError
 from quadloom.model.timestamps import iso_time
 from quadloom.stores.protocols.catalog import VisitRow
 from quadloom.warehouse import Warehouse
+
+_MOST_CHANGES = 200
 
 
 def show(
@@ -39,11 +44,11 @@ def show(
     names
         an IRI or a prefixed name such as dbr:Vienna; or `page` and a URL
     history
-        list the visits of a page, newest first
+        what changed in time, before → after; of a page, its visits too, newest first
     at
         print the graph of a page as it was at this time
     since
-        print the statements of a page that were added (+) and removed (-) since this time: 2026-01-31, or 7d
+        what changed since this time: 2026-01-31, or 7d; of an entity, on the pages that describe it
     until
         end of the period that starts with --since [default: the last visit]
     consolidate
@@ -51,7 +56,7 @@ def show(
     limit
         number of lines to print
     raw
-        with --since: print the statements as N-Quads, with + and -
+        with --since and a page: print the statements as N-Quads, with + and -
     """
     s = session()
     if len(names) == 2 and names[0] == "page":
@@ -61,27 +66,71 @@ def show(
     if len(names) != 1 or names[0] == "page":
         hint = "for example: `quadloom show https://example.org/#me` or `quadloom show page https://example.org/`"
         raise UsageError("show takes one IRI, or `page` and a URL", hint=hint)
+    if at or until or raw:
+        raise UsageError("--at, --until and --raw are for pages", hint=f"write: `quadloom show page {names[0]} …`")
     with s.read() as warehouse:
         entity = warehouse.ask.entity(names[0], consolidate=consolidate)
-        if s.is_terminal and not s.json:
-            _print_entity(s, entity, StoredNames(warehouse.stores.quads), limit)
+        if history or since:
+            timeline = entity_timeline(warehouse.stores.catalog, warehouse.ask.versions, entity)
+            _print_timeline(s, timeline, moment(since), limit)
             return
-    if s.json:
-        s.emit(entity)
-        return
+        quads = warehouse.stores.quads
+        parts = part_names(
+            quads,
+            [one.value.text for found in entity.properties for one in found.statements if one.value.kind == "iri"],
+        )
+        stored = StoredNames(quads)
+        if s.json:
+            s.emit(entity)
+        elif s.is_terminal:
+            _print_entity(s, entity, lambda iri: parts.get(iri) or stored(iri), limit)
+        else:
+            _write_entity(s, entity, parts, limit)
+
+
+def _write_entity(s: Session, entity: Entity, parts: Mapping[str, str], limit: int) -> None:
+    """For a pipe: a line for each statement. A part is written as what it says, since nobody can follow its address."""
     s.write(f"{entity.label or entity.iri}\t{' '.join(shorten(name) for name in entity.types)}")
     lines = 0
     for found in entity.properties:
         for statement in found.statements:
             if lines < limit:
                 mark = "≠" if found.contradicted else " "
-                value = statement.value.text + (f"@{statement.value.language}" if statement.value.language else "")
+                text = parts.get(statement.value.text, statement.value.text)
+                value = text + (f"@{statement.value.language}" if statement.value.language else "")
                 s.write(f"{mark} {shorten(found.iri)}\t{_one_line(value)}\t{' '.join(statement.sources)}")
             lines += 1
     for inverse in entity.inverse[: max(0, limit - lines)]:
         s.write(f"← {shorten(inverse.predicate)}\t{inverse.subject}\t{' '.join(inverse.sources)}")
+    for source in entity.gone:
+        s.say(f"{source}:{_gone_mark(entity, source)}")
     if lines + len(entity.inverse) > limit:
         s.say(f"{lines + len(entity.inverse)} lines; to see more, raise --limit")
+
+
+def _print_timeline(s: Session, found: Timeline, since: float, limit: int) -> None:
+    rows = [one for one in found.changes if one.at >= since][:limit]
+    if s.json:
+        s.emit(msgspec.structs.replace(found, changes=tuple(rows)))
+        return
+    s.table(
+        ["seen", "thing", "property", "before", "after", "page"],
+        [
+            (
+                _time(one.at),
+                one.thing,
+                one.property,
+                _one_line(", ".join(one.before)),
+                _one_line(", ".join(one.after)),
+                one.page,
+            )
+            for one in rows
+        ],
+    )
+    if not rows:
+        s.say("nothing changed" + (f" since the first visit, {_time(found.first_seen)}" if found.first_seen else ""))
+    if found.partial:
+        s.say("not all pages and versions are in it")
 
 
 def _print_entity(s: Session, entity: Entity, names: Callable[[str], str], limit: int) -> None:
@@ -102,9 +151,13 @@ def _print_entity(s: Session, entity: Entity, names: Callable[[str], str], limit
     s.table(["property", "value", "sources"], rows[:limit])
     s.write("\nSources")
     for source, number in numbers.items():
-        s.write(f"  [{number}] {source}")
+        s.write(f"  [{number}] {source}{_gone_mark(entity, source)}")
     if len(rows) > limit:
         s.say(f"{len(rows)} lines; to see more, raise --limit")
+
+
+def _gone_mark(entity: Entity, source: str) -> str:
+    return f" not found since {_time(entity.gone[source])}" if source in entity.gone else ""
 
 
 def _values(found: Property, names: Callable[[str], str]) -> dict[str, list[str]]:
@@ -130,7 +183,12 @@ def _show_page(
     elif since:
         _print_changes(s, warehouse, url, since, until, raw)
     elif history:
-        _print_visits(s, warehouse.ask.history(url))
+        found = warehouse.ask.history(url)
+        _print_visits(s, found)
+        if not s.json:
+            s.write("")
+            timeline = page_timeline(warehouse.stores.catalog, warehouse.ask.versions, found.page)
+            _print_timeline(s, timeline, 0.0, _MOST_CHANGES)
     else:
         _print_page(s, warehouse.ask.history(url))
 

@@ -54,7 +54,7 @@ def stats(
 def _tables(found: WarehouseNumbers, numbers: Summary) -> Iterator[tuple[list[str], Sequence[Sequence[object]]]]:
     """The columns and rows of each list."""
     yield ["the warehouse", "count"], labelled(found)
-    for name, unit in (("classes", "things"), ("properties", "statements"), ("vocabularies", "statements")):
+    for name, unit in (("classes", "descriptions"), ("properties", "statements"), ("vocabularies", "statements")):
         yield [name, unit], [(shorten(value), count) for value, count in getattr(numbers, name)]
     for name in ("sites", "kinds", "outcomes"):
         yield [name, "pages"], getattr(numbers, name)
@@ -121,8 +121,13 @@ def findings(
     else:  # the address of an example leaves no room on a terminal
         names = ["severity", "code", "pages", "findings", *([] if s.is_terminal else ["example"]), "message"]
         s.table(names, [[getattr(defect, name) for name in names] for defect in counted[:limit]])
+    total = sum(defect.findings for defect in counted) if codes else len(counted)
+    if total > limit and not s.json:
+        s.say(f"{limit} of {total} are printed; all of them: --limit {total}")
     if not counted:
         s.say("no findings" + (f" {' '.join(codes)}; to list those in use: `quadloom findings`" if codes else ""))
+    elif codes and (total := sum(defect.findings for defect in counted)) > len(located):
+        s.say(f"{len(located):,} of {total:,} findings; to see more, raise --limit")
     elif not codes:
         s.say("to list the pages: `quadloom findings CODE`; docs/reference/findings.md explains the codes")
     return 1 if fail_found and any(defect.severity != "info" for defect in counted) else 0

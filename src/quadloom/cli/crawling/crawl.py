@@ -30,6 +30,7 @@ from quadloom.cli.options import (
     TransformWorkers,
 )
 from quadloom.cli.session import Session, session
+from quadloom.cli.words import counted
 from quadloom.crawling.ingest.link_queries import check_strategies
 from quadloom.crawling.run.report import CrawlReport
 from quadloom.crawling.run.session import RunningCrawl
@@ -43,6 +44,7 @@ from quadloom.settings import Settings, SiteSettings
 from quadloom.stores.backends import exists
 from quadloom.warehouse import Warehouse
 
+_NO_HOST = re.compile(r"https?:(///|/?$|/[^/])", re.IGNORECASE)
 _BARE_HOST = re.compile(r"[\w-]+(\.[\w-]+)+(:\d+)?(/|$)")  # example.org/page, as people write it
 _CONTACT = re.compile(r"(mailto:)?[^\s@/]+@[^\s@/]+|https?://[^\s/]+(/\S*)?")  # a mail address or a URL
 _READ_BYTES = 4096  # bytes of standard input read at a time
@@ -147,6 +149,8 @@ def chosen_phases(names: Sequence[str]) -> frozenset[PhaseName]:
 def check_start(s: Session, starts: list[str]) -> None:
     """Refuse bad arguments before a warehouse is created, so that a failed first attempt leaves no files."""
     for url in starts:
+        if _NO_HOST.match(url):
+            raise UrlError(f"the URL {url!r} names no host", hint="write https://your.site/page")
         try:
             Url.parse(url)
         except UrlError as error:
@@ -157,6 +161,8 @@ def check_start(s: Session, starts: list[str]) -> None:
     if exists(s.warehouse, s.settings):
         return
     refuse_lost_database(s.warehouse, s.settings)
+    if s.warehouse.is_dir() and (found := sum(1 for _ in s.warehouse.iterdir())):
+        s.say(f"notice: {s.warehouse} already has {counted(found, 'other file')}; the warehouse is made among them")
     check_strategies(s.settings)
     if s.settings.crawl.browser != "never":
         from quadloom.fetching.browser.renderer import find_browser

@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # imported when something is shown
 
 _WORDS = {"running": "crawling", "paused": "paused", "stopping": "saving"}
 _STYLES = {"running": "bold green", "paused": "bold yellow", "stopping": "bold yellow"}
+_DONE = {"detect": "detected", "transform": "transformed", "index": "indexed", "extract": "took the links of"}
 _MIN_PAGES = 50  # with fewer, the figures are noise
 _MAX_PROBLEMS = 5
 _WIDTH = 80
@@ -49,27 +50,32 @@ def progress_lines(report: CrawlReport) -> list[Text]:
     from rich.text import Text
 
     now = report.rates.get("fetch", 0.0)
+    visits = report.pages + report.failed + report.denied + report.gone
+    known = report.limit or visits + report.frontier.get("queued", 0) + report.frontier.get("leased", 0)
+    done = report.pages if report.limit else visits
     head = Text(_WORDS.get(report.state, report.state), style=_STYLES.get(report.state, ""))
-    if report.limit:
-        head.append_text(Text("  ").append_text(bar(report.pages, report.limit)))
-        head.append(f"  {report.pages:,} of {report.limit:,} pages", style="default not bold")
-    else:
-        head.append(f"  {report.pages:,} pages", style="default not bold")
+    unit = "pages" if report.limit else "known URLs"  # of a limit pages count, of the queue what became of each URL
+    head.append_text(Text("  ").append_text(bar(done, known)))
+    head.append(f"  {done:,} of {known:,} {unit}", style="default not bold")
     if report.state == "running":
-        head.append(f" · {now:.1f} pages/s", style="default not bold")
-        if report.limit and now > 0 and report.pages < report.limit:
-            head.append(f" · {duration((report.limit - report.pages) / now)} left", style="default not bold")
+        head.append(f" · {now:.1f} visits/s", style="default not bold")
+        if now > 0 and done < known:
+            head.append(f" · {duration((known - done) / now)} left", style="default not bold")
     frontier = report.frontier
     queue = Text(f"URLs: {frontier.get('queued', 0):,} due, {frontier.get('waiting', 0):,} later, ")
     queue.append(f"{frontier.get('leased', 0):,} in progress · {duration(report.seconds)}")
     return [head, _counts(report), Text("  ".join(f"{name} {count}" for name, count in report.phases.items())), queue]
 
 
+def _pages_and_quads(report: CrawlReport) -> str:
+    return f"{counted(report.pages, 'page')} · {counted(report.quads, 'quad')}"
+
+
 def _counts(report: CrawlReport) -> Text:
     """Statements, then failures in colour, then the hosts of the last requests, as many as fit."""
     from rich.text import Text
 
-    line = Text(f"{report.quads:,} quads")
+    line = Text(counted(report.quads, "quad") if report.limit else _pages_and_quads(report))
     counts = [(report.failed, "failed", "red"), (report.denied, "denied", "yellow")]
     if report.gone:
         counts.append((report.gone, "gone", "yellow"))
@@ -102,10 +108,16 @@ def finish(s: Session, report: CrawlReport, interrupted: bool, max_failures: int
 def _print_end(s: Session, report: CrawlReport, interrupted: bool) -> None:
     for text in report.notices:
         s.say(f"notice: {text}")
-    s.say(
-        f"{counted(report.pages, 'page')} · {counted(report.quads, 'quad')} · {report.failed:,} failed · "
-        f"{report.denied:,} denied · {report.seconds:.1f} s ({report.pages_per_second:.1f} pages/s)"
-    )
+    worked = {phase: done for phase, done in report.phases.items() if done and phase not in ("fetch", "settle")}
+    if report.pages or report.problems or not worked:
+        gone = f"{report.gone:,} gone · " if report.gone else ""
+        s.say(
+            f"{_pages_and_quads(report)} · {report.failed:,} failed · {gone}"
+            f"{report.denied:,} denied · {report.seconds:.1f} s ({report.pages_per_second:.1f} pages/s)"
+        )
+    else:  # a phase on its own
+        done = " · ".join(f"{_DONE[phase]} {counted(count, 'page')}" for phase, count in worked.items())
+        s.say(f"{done} · {report.seconds:.1f} s")
     if (cost := report.rendering) is not None:
         s.say(
             f"browser: {counted(cost.pages, 'page')} after scripts · {cost.requests:,} more requests · "
@@ -115,7 +127,7 @@ def _print_end(s: Session, report: CrawlReport, interrupted: bool) -> None:
     _print_phases(s, report)
     queued, waiting = report.frontier.get("queued", 0), report.frontier.get("waiting", 0)
     s.say(f"{counted(queued, 'URL')} left to read · {waiting:,} to be read again later")
-    if waiting and not (report.pages or queued or interrupted or report.problems):
+    if waiting and not (report.pages or queued or interrupted or report.problems or worked):
         s.say("Nothing to crawl right now. To re-read pages: `quadloom refresh`.")
 
 

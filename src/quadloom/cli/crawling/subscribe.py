@@ -14,13 +14,14 @@ from cyclopts import App
 from quadloom.asking.sparql.prefixes import type_iris
 from quadloom.cli.files import text_of
 from quadloom.cli.session import Session, session
+from quadloom.cli.words import counted
 from quadloom.crawling.subscriptions.registry import state_of
 from quadloom.crawling.subscriptions.standing_queries import StandingQueryFailure, failure_of
 from quadloom.crawling.subscriptions.webhooks import NoticeMessage
 from quadloom.crawling.subscriptions.websub import HubSubscription, read_topics
 from quadloom.errors import NothingFound
 from quadloom.model.subscription import Subscription
-from quadloom.model.timestamps import readable_time
+from quadloom.model.timestamps import iso_time, readable_time
 from quadloom.stores.protocols.outbox import Delivery
 from quadloom.warehouse import Warehouse
 
@@ -156,50 +157,91 @@ def hubs() -> None:
 
 def changes(
     *,
-    since: int = 0,
+    since: str = "",
+    site: str = "",
     subscription: str = "",
     follow: bool = False,
     limit: int = 0,
     raw: bool = False,
 ) -> None:
-    """Print notices of changes, oldest first, each with its id and what changed: thing, property, before → after.
+    """Print what is new, changed and gone since a time, with the values before → after; or, if there are subscriptions,
+    their notices, oldest first.
 
     Parameters
     ----------
     since
-        only notices after this id
+        a time: 2026-01-31, 2026-01-31T12:00, 1h, 7d, last-crawl; a whole number = only notices after this id
+        [default: last-crawl if there is no subscription]
+    site
+        only pages of this site
     subscription
         only notices of this subscription
     follow
         wait for new notices until interrupted
     limit
-        stop after this many notices; 0 = all
+        stop after this many notices or pages; 0 = all
     raw
         print the statements as N-Quads, with + and -
     """
     s = session()
     printed = 0
     with s.read() as warehouse:
+        if (since and not since.isdigit()) or site or not (since or subscription or warehouse.subscriptions.all()):
+            _print_since(s, warehouse, since or "last-crawl", site, limit)
+            return
+        after = int(since or 0)
         if subscription and all(known.id != subscription for known in warehouse.subscriptions.all()):
             hint = "to list them: `quadloom subscribe list`"
             raise NothingFound(f"there is no subscription {subscription!r}", hint=hint)
         while True:
             found = warehouse.subscriptions.notices(
-                since, subscription=subscription, limit=min(limit - printed, 100) if limit else 100
+                after, subscription=subscription, limit=min(limit - printed, 100) if limit else 100
             )
             for notice in found:
                 _print(s, warehouse, notice, raw)
-                since = notice.id
+                after = notice.id
             printed += len(found)
             if (limit and printed >= limit) or (not found and not follow):
                 break
             sys.stdout.flush()  # so that the reader of a pipe gets them now
             if not found:
                 time.sleep(_POLL_SECONDS)
-        if not printed and not warehouse.subscriptions.all():
-            s.say("there are no subscriptions\nhint: to follow a site: `quadloom subscribe add --site example.org`")
-        elif not printed:
-            s.say("no changes" + (f" after notice {since}" if since else " yet"))
+        if not printed:
+            s.say("no changes" + (f" after notice {after}" if after else " yet"))
+
+
+def _print_since(s: Session, warehouse: Warehouse, since: str, site: str, limit: int) -> None:
+    """New, changed and gone pages; of a first crawl only how many, by site and form of the address."""
+    from quadloom.asking.changes.since import changes_since
+    from quadloom.asking.search import moment
+    from quadloom.crawling.run.run_history import last_crawl_began
+
+    catalog = warehouse.stores.catalog
+    at = last_crawl_began(catalog) if since == "last-crawl" else moment(since)
+    found = changes_since(warehouse.stores, warehouse.ask.versions, at, site=site)
+    if s.json:
+        s.emit(found)
+        return
+    if found.is_first:
+        rows = [[group.site + group.template, group.new] for group in found.groups]
+        s.table(["pages", "new"], rows)
+        s.say(f"{counted(found.new, 'page')}, all read for the first time; there is nothing to compare with yet")
+        return
+    for page in found.pages[: limit or None]:
+        kind = "gone" if page.is_gone else "new" if page.is_new else "changed"
+        s.write(f"{kind}\t{iso_time(page.at)}\t{page.url}\t{page.title}")
+        for change in page.changes[:_MAX_CHANGES]:
+            s.write(f"  {change}")
+        if len(page.changes) > _MAX_CHANGES:
+            more = len(page.changes) - _MAX_CHANGES
+            s.write(f"  … and {more} more; to see all: `quadloom show page {page.url} --history`")
+        if page.reason:
+            s.write(f"  not known: {page.reason}")
+    begin = readable_time(at) if at else "the beginning"
+    least = "at least " if found.more else ""
+    s.say(f"since {begin}: {least}{found.new:,} new, {found.changed:,} changed, {found.gone:,} gone")
+    if not found.pages and since == "last-crawl":
+        s.say("hint: to look further back: `quadloom changes --since 7d`")
 
 
 def _print(s: Session, warehouse: Warehouse, notice: NoticeMessage, raw: bool) -> None:

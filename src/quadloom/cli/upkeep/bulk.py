@@ -12,13 +12,18 @@ from quadloom.process.bulk_tasks import Runner, in_processes
 
 
 def runner_of(s: Session, workers: int, ray: str | None) -> Runner:
-    """What does bulk work: processes of this machine, 0 = one per core, or a Ray cluster."""
+    """What does bulk work on the stores of a warehouse."""
+    if ray is not None and ray != "local":
+        check_reachable(s.settings)
+    return parallel_runner(s, workers, ray)
+
+
+def parallel_runner(s: Session, workers: int, ray: str | None) -> Runner:
+    """Processes of this machine, 0 = one per core, or a Ray cluster."""
     if ray is None:
         return in_processes(workers or s.settings.crawl.workers or os.cpu_count() or 1)
-    from quadloom.process.ray_tasks import LOCAL, on_ray_tasks
+    from quadloom.process.ray_tasks import on_ray_tasks
 
-    if ray != LOCAL:
-        check_reachable(s.settings)
     return on_ray_tasks(ray)
 
 

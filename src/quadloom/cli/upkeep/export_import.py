@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +19,8 @@ from quadloom.cli.session import session
 from quadloom.cli.upkeep.bulk import runner_if_asked
 from quadloom.cli.words import counted
 from quadloom.errors import NothingFound, UsageError
+from quadloom.maintenance.importing.imported_pages import listed
+from quadloom.maintenance.importing.lake_pages import is_lake
 
 
 def export(
@@ -89,7 +92,8 @@ def import_(*paths: Path, graph: str = "", links: Annotated[bool, Parameter(nega
     Parameters
     ----------
     paths
-        files: .warc.gz, .nq, .trig, .ttl, .nt, .jsonld, .rdf, each with .gz or .zst
+        files: .warc.gz, .arc.gz, .wacz, .nq, .trig, .ttl, .nt, .jsonld, .rdf, packed or not; or folders that
+        `quadloom bulk` has written, which have no words to search for
     graph
         graph (URL) for statements that name none
     links
@@ -99,9 +103,9 @@ def import_(*paths: Path, graph: str = "", links: Annotated[bool, Parameter(nega
     if not paths:
         raise UsageError("no file is given", hint="for example: `quadloom import crawl.warc.gz dump.nq.gz`")
     for path in paths:
-        if not path.is_file():
+        if not path.is_file() and not is_lake(path):
             raise UsageError(
-                f"there is no file {path}", hint="give .warc.gz, .nq, .trig, .ttl, .nt, .jsonld or .rdf files"
+                f"there is no file {path}", hint="give .warc.gz, .wacz, .nq, .trig, .ttl, .nt, .jsonld or .rdf files"
             )
     with s.open() as warehouse, Progress(s, "import") as progress:
         report = warehouse.maintenance.import_(
@@ -117,6 +121,7 @@ def import_(*paths: Path, graph: str = "", links: Annotated[bool, Parameter(nega
         f"{pages}: {report.new:,} new, {report.changed:,} changed, {report.unchanged:,} unchanged"
         + (f", {report.quarantined:,} quarantined" if report.quarantined else "")
         + (f", {report.skipped:,} records or files skipped" if report.skipped else "")
-        + (f"; {counted(report.queued, 'URL')} queued for the next crawl" if report.queued else ""),
+        + (f"; {counted(report.queued, 'URL')} queued for the next crawl" if report.queued else "")
+        + (f"; records without a page: {listed(Counter(report.not_taken))}" if report.not_taken else ""),
     )
     return 0 if report.is_complete else 1

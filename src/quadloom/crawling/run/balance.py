@@ -60,7 +60,7 @@ class Balance(msgspec.Struct, frozen=True):
 
 class CrawlState(NamedTuple):
     """What the balance is judged by. `waits`: see `CrawlReport.waits`; `bandwidth`: reads a second that a crawl without
-    an end may make, 0 = no limit."""
+    an end may make, 0 = no limit; `due`: URLs that could be read now but for their hosts."""
 
     pages: Mapping[str, int]
     cpu: Mapping[str, float]
@@ -71,6 +71,7 @@ class CrawlState(NamedTuple):
     waits: Mapping[str, float] = {}
     services: Sequence[InstanceLoad] = ()
     bandwidth: float = 0.0
+    due: int = 1
 
 
 class _Machine(NamedTuple):
@@ -101,6 +102,7 @@ def balance_of(report: CrawlReport) -> Balance:
             report.waits,
             report.services,
             report.bandwidth,
+            report.frontier.get("queued", 0) + report.frontier.get("leased", 0) if report.state == "running" else 1,
         )
     )
 
@@ -142,12 +144,21 @@ def _advice(rows: tuple[PhaseLoad, ...], state: CrawlState, machine: _Machine) -
         _busy_phase(rows, machine)
         or _busy_services(state.services)
         or _waiting(state, machine)
-        or _Advice(
-            "politeness",
-            "The machine is idle most of the time, because of the pauses between requests to a host. It could do about"
-            f" {machine.possible:.0f} pages/s. Crawling more sites at once makes it faster, or a shorter"
-            " politeness.delay on a site of your own ([[site]] delay, per_site); more workers do not.",
-        )
+        or _idle(state, machine)
+    )
+
+
+def _idle(state: CrawlState, machine: _Machine) -> _Advice:
+    """The machine could do more: why it does not."""
+    if not state.due:
+        return _Advice("", "Nothing is due now: the crawl waits for the next page of its schedule.")
+    if state.waits.get("hosts", 0.0) < _MOSTLY:
+        return _Advice("", f"Nothing slows down the crawl. This machine can do about {machine.possible:.0f} pages/s.")
+    return _Advice(
+        "politeness",
+        "The machine is idle most of the time, because of the pauses between requests to a host. It could do about"
+        f" {machine.possible:.0f} pages/s. Crawling more sites at once makes it faster, or a shorter"
+        " politeness.delay on a site of your own ([[site]] delay, per_site); more workers do not.",
     )
 
 

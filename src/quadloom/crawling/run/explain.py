@@ -63,7 +63,8 @@ def why(
     if explanation is None and row is None:
         if reasons[0].value == "inside":
             raise NothingFound(
-                f"{url.href} was never found: no page read so far links to it",
+                f"{url.href} was never found: no page read so far has a link to it that may be followed"
+                " (links with rel=nofollow, and those of nofollow pages, are not)",
                 hint=f"`quadloom seeds add {url.href}` queues it",
             )
         return Why(url.href, url.key, "unknown", tuple(reasons))

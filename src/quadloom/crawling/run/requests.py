@@ -14,7 +14,7 @@ from quadloom.documents.extract import seed_discoveries
 from quadloom.fetching.guard import is_opened
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import READ_OUTCOMES, PageRow
-from quadloom.model.url import Url, site_of
+from quadloom.model.url import Url, belongs_to
 from quadloom.planning.ranking.page_ranks import page_rank_of
 from quadloom.planning.refresh.state import Schedule, schedule_of
 from quadloom.process.clock import unix_time
@@ -64,7 +64,7 @@ def _hosts(frontier: Frontier, site: str) -> list[str]:
     names: list[str] = []
     offset = 0
     while rows := frontier.hosts.rows(limit=_CHUNK, offset=offset):
-        names += [row.host for row in rows if site in (row.host, row.site, site_of(row.host))]
+        names += [row.host for row in rows if belongs_to(row.host, (site,))]
         offset += len(rows)
     return names
 

@@ -58,6 +58,11 @@ class CrawlRun(msgspec.Struct, frozen=True, kw_only=True):
 RUNS = NamedValues("run:", CrawlRun)
 
 
+def last_crawl_began(catalog: Catalog) -> float:
+    """When the last crawl that visited anything began; 0 = there was none."""
+    return max((run.started_at for _, run in RUNS.items(catalog)), default=0.0)
+
+
 class RunHistory:
     """Writes the run of one crawl. Used by the crawl's own thread."""
 

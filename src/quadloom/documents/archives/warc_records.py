@@ -11,37 +11,42 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, Literal, NamedTuple
 
 import msgspec
-from fastwarc.warc import ArchiveIterator, WarcRecord, WarcRecordType
+from fastwarc.warc import ArchiveIterator, WarcRecord
 
 from quadloom.model.finding import Finding
 
 _HEADERS = 64 * 1024
 _PIECE = 1 << 20
 _FIRST_PIECE = 4096  # of a member: what was read beyond its end is read again
-_MOST_PROBLEMS = 100  # of one file; each may cost a pass over the rest of it
+_FREE_PROBLEMS = 100  # bad records of one file; each may cost a pass over the rest of it
+_MOST_PASSES, _FREE_BYTES = 4, 256 << 20  # over the file, for more of them
 _DEFLATE_RATIO = 1100  # no gzip member unpacks to more than 1032 times its size
-_GZIP, _ZSTD = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"
+_GZIP, _ZSTD, _LZ4 = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18"
 _HEADER = rb"WARC/1\.[0-9]\r?\n[A-Za-z-]{1,40}:"
 _STARTS = {
     "gzip": re.compile(re.escape(_GZIP)),
     "zstd": re.compile(re.escape(_ZSTD)),
+    "lz4": re.compile(re.escape(_LZ4)),
     "plain": re.compile(_HEADER),
     "unknown": re.compile(rb"%s|%s|%s" % (re.escape(_GZIP), re.escape(_ZSTD), _HEADER)),
 }
+_WITH_PAGES: tuple[Literal["response", "resource", "conversion"], ...] = ("response", "resource", "conversion")
+_WITHOUT_PAGES = frozenset(("warcinfo", "request", "metadata", "revisit", "continuation"))
 _ADVICE = "repair the file with a WARC tool"
 _LENGTH = re.compile(r"[0-9]{1,15}\Z", re.ASCII)
 
 
 class WarcBlock(msgspec.Struct, frozen=True):
-    """A `response` or `resource` record. `is_long`: its block has more bytes than were asked for."""
+    """A record that may hold a page. `is_long`: its block has more bytes than were asked for."""
 
     offset: int
-    is_response: bool
+    kind: Literal["response", "resource", "conversion"]
     headers: tuple[tuple[str, str], ...]
     block: bytes
     is_long: bool
@@ -64,6 +69,7 @@ class _BadRecord(Exception):
         self.position = position
         self.is_exact = is_exact
         self.is_cut = is_cut
+        self.bytes_read = 0  # in vain
 
 
 class _EmptyMember(Exception):
@@ -82,14 +88,18 @@ class _Member(NamedTuple):
     is_empty: bool
 
 
-def warc_blocks(path: Path, most: int, report: Callable[[Finding], None]) -> Iterator[WarcBlock]:
-    """Records that may contain a page, in the order of the file, with up to `most` bytes of each."""
-    start: int | None = 0
+def warc_blocks(
+    path: Path, most: int, report: Callable[[Finding], None], not_taken: Counter[str], first: int = 0
+) -> Iterator[WarcBlock]:
+    """Records that may contain a page, in the order of the file from the record at `first` on, with up to `most` bytes
+    of each. `not_taken` counts the others by their kind."""
+    start: int | None = first
     vague: Finding | None = None  # reported if the next record can be read; else that record is the bad one
-    problems = 0
-    while start is not None and problems < _MOST_PROBLEMS:
+    problems = wasted = 0
+    most_wasted = _MOST_PASSES * path.stat().st_size + _FREE_BYTES
+    while start is not None and (problems < _FREE_PROBLEMS or wasted < most_wasted):
         try:
-            for block in _until_bad(path, start, most):
+            for block in _until_bad(path, start, most, not_taken):
                 if vague is not None:
                     report(vague)
                     vague = None
@@ -101,6 +111,7 @@ def warc_blocks(path: Path, most: int, report: Callable[[Finding], None]) -> Ite
         except _BadRecord as bad:
             problems += 1
             start = next_record(path, bad.position)
+            wasted += bad.bytes_read + (start or most_wasted) - bad.position
             finding = _finding(path, bad, is_last=start is None)
             vague = None if bad.is_exact else finding
             if bad.is_exact:
@@ -108,7 +119,7 @@ def warc_blocks(path: Path, most: int, report: Callable[[Finding], None]) -> Ite
     if vague is not None:
         report(vague)
     if start is not None:
-        message = f"{path.name}: more than {_MOST_PROBLEMS} bad records; nothing from offset {start} on was read"
+        message = f"{path.name}: {problems} bad records, too many; nothing from offset {start} on was read"
         report(Finding("warc-record", message, "error", "fetch", advice=_ADVICE))
 
 
@@ -133,6 +144,8 @@ def _packing(stream: BinaryIO) -> str:
         return "gzip"
     if head.startswith(_ZSTD):
         return "zstd"
+    if head.startswith(_LZ4):
+        return "lz4"
     return "plain" if head == b"WARC/" else "unknown"
 
 
@@ -140,19 +153,19 @@ def _begins_record(stream: BinaryIO, at: int) -> bool:
     stream.seek(at)
     head = stream.read(4096)
     if not head.startswith(_GZIP):
-        return head.startswith((b"WARC/1.", _ZSTD))
+        return head.startswith((b"WARC/1.", _ZSTD, _LZ4))
     try:
         return zlib.decompressobj(31).decompress(head, 5) == b"WARC/"
     except zlib.error:
         return False
 
 
-def _until_bad(path: Path, start: int, most: int) -> Iterator[WarcBlock | None]:
+def _until_bad(path: Path, start: int, most: int, not_taken: Counter[str]) -> Iterator[WarcBlock | None]:
     """Records from an offset on, None for those without a page. Raises `_BadRecord` for the first bad one."""
     size = path.stat().st_size
     with path.open("rb") as stream:
         packing = _packing(stream)
-        packed = packing in ("gzip", "zstd")
+        packed = packing in ("gzip", "zstd", "lz4")
         stream.seek(start)
         position, last = start, None
         try:
@@ -160,11 +173,18 @@ def _until_bad(path: Path, start: int, most: int) -> Iterator[WarcBlock | None]:
                 block = _checked(record, most, (size - record.stream_pos) * (_DEFLATE_RATIO if packed else 1))
                 last = record.stream_pos
                 position = record.stream_pos + (1 if packed else max(1, record.content_length))
+                if block is None:
+                    not_taken[_kind_of(record)] += 1
                 yield block
         except OSError as error:
             is_first = position == start
             message = f"cannot be read: {error}"
-            raise _BadRecord(message, position, position + is_first, is_exact=is_first) from None
+            bad = _BadRecord(message, position, position + is_first, is_exact=is_first)
+            bad.bytes_read = stream.tell() - position
+            raise bad from None
+        except _BadRecord as bad:
+            bad.bytes_read = stream.tell() - bad.offset
+            raise
         if packing == "gzip":
             _check_end(stream, start, last, size)
 
@@ -221,16 +241,23 @@ def _checked(record: WarcRecord, most: int, room: int) -> WarcBlock | None:
         swallowed = b"\nWARC/1." in block
         message = f"is cut: it announces {stated} bytes and has {count}"
         raise _BadRecord(message, offset, offset + 1, is_cut=not swallowed)
-    if record.record_type not in (WarcRecordType.response, WarcRecordType.resource):
+    stated_kind = _kind_of(record)
+    kind = next((name for name in _WITH_PAGES if name == stated_kind), None)
+    if kind is None:
         return None
     return WarcBlock(
         offset,
-        record.record_type == WarcRecordType.response,
+        kind,
         tuple(record.headers.items()),
         block[:most],
         len(block) > most,
         record.record_date.timestamp() if record.record_date is not None else 0.0,
     )
+
+
+def _kind_of(record: WarcRecord) -> str:
+    kind = (record.headers.get("WARC-Type") or "").lower()
+    return kind if kind in _WITH_PAGES or kind in _WITHOUT_PAGES else "unknown kind"
 
 
 def _finding(path: Path, bad: _BadRecord, *, is_last: bool) -> Finding:

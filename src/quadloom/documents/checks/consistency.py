@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 
 from quadloom.documents.checks.items import Item, Items, Problem, Stated, local, text_of
-from quadloom.documents.checks.values import PAIRS, is_date, is_number
+from quadloom.documents.checks.values import EXPIRES, PAIRS, is_date, is_number
 from quadloom.documents.checks.visible_page import VisiblePage
 from quadloom.documents.syntaxes.registry import Context
 from quadloom.model.url import host_of
@@ -37,7 +38,10 @@ def consistency_problems(context: Context, items: Items, marked: Sequence[tuple[
     found: list[Problem] = []
     for item, name in marked:
         if item.kind.shape:
-            found += _rating(item) if name == "ratingValue" else _order(item, name)
+            if name == EXPIRES:
+                found += _expired(item)
+            else:
+                found += _rating(item) if name == "ratingValue" else _order(item, name)
     mains = [item for item in items.by_subject.values() if item.kind.type in _MAIN and item.kind.shape]
     mains = [item for item in mains if items.stands_alone(item)]
     if mains:
@@ -59,6 +63,17 @@ def _order(item: Item, end: str) -> list[Problem]:
             texts = message, ends[0][:60], f"not before {starts[0][:60]}", f"correct {begin} or {end}"
             found.append(Problem(item, _stated(item, end), "value", "date-order", "error", *texts))
     return found
+
+
+def _expired(item: Item) -> list[Problem]:
+    """An offer whose price is no longer valid. The day itself still counts, wherever on the earth it is."""
+    texts = [text.strip() for text in item.texts(EXPIRES)]
+    yesterday = (datetime.now(UTC) - timedelta(days=1)).date().isoformat()
+    if len(texts) != 1 or not _is_before(texts[0], yesterday):
+        return []
+    advice = f"write the day until which the price is valid, or leave {EXPIRES} out"
+    said = f"{EXPIRES} is in the past: the offer counts as expired", texts[0][:60], "a day to come", advice
+    return [Problem(item, _stated(item, EXPIRES), "value", "offer-expired", "error", *said)]
 
 
 def _is_before(one: str, other: str) -> bool:

@@ -1,40 +1,65 @@
-"""Addresses that are not well-formed: JSON-LD leaves out their statements, so that no other check sees them."""
+"""Addresses that are not well-formed: JSON-LD leaves out their statements, so that no other check sees them. Those in
+which only spaces are wrong are read as browsers do."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from quadloom.documents.checks.items import local
+from quadloom.documents.checks.items import Problem, local
 from quadloom.documents.checks.locating import placed
-from quadloom.documents.syntaxes.iri import is_well_formed, resolve
+from quadloom.documents.syntaxes.iri import is_well_formed, resolve, spaced_term
 from quadloom.documents.syntaxes.jsonld import contexts
 from quadloom.documents.syntaxes.jsonld.source_positions import JsonldPlaces, MemberText
 from quadloom.documents.syntaxes.registry import Context
 from quadloom.model.finding import Finding
 
-DROPPED = "jsonld-term"
-"""The code of the finding by which JSON-LD counts them."""
+DROPPED = frozenset(("jsonld-term", "jsonld-spaces"))
+"""The codes of the findings by which JSON-LD counts them."""
 _TEMPLATE = re.compile(r"\{[^{}\s]+\}")
 _MOST = 50  # of one page
 _SCHEMA = "https://schema.org/"
 
 
 def name_dropped_addresses(context: Context, blanks: Mapping[str, int]) -> list[Finding]:
-    """Findings for each address that made JSON-LD leave out a statement, with its property and line.
+    """Findings for each address that JSON-LD could not take as it is, with its property and line.
 
-    They take the place of the extractor's own finding, which only counts.
+    They take the place of the extractor's own findings, which only count.
     """
-    vague = [one for one in context.findings if one.code == DROPPED]
+    vague = [one for one in context.findings if one.code in DROPPED]
     if "jsonld" not in blanks:
         return []
     places = JsonldPlaces(context, blanks["jsonld"])
     found = [_finding(context, one) for one in places.texts(_Dropped(context.base).is_dropped, _MOST)]
     if len(found) >= sum(int(re.sub(r"\D.*", "", one.message) or 0) for one in vague):
-        context.findings = [one for one in context.findings if one.code != DROPPED]
+        context.findings = [one for one in context.findings if one.code not in DROPPED]
+    return [one for one in found if not _is_search_template(one)]
+
+
+def without_what_was_dropped(problems: list[Problem], dropped: Sequence[Finding]) -> list[Problem]:
+    """The problems without those that only repeat a bad address: an image with a bad address is not missing."""
+    named = {(one.type, one.path.rpartition(" › ")[2]) for one in dropped}
+    found: list[Problem] = []
+    for problem in problems:
+        if problem.code.startswith("schema-missing-"):
+            kind = problem.item.kind.type
+            names = problem.expected.replace(" or ", ", ").split(", ")
+            left = [name for name in names if (kind, name) not in named]
+            if not left or (" or " in problem.expected and len(left) < len(names)):
+                continue
+            if len(left) < len(names):
+                listed = ", ".join(left)
+                message = problem.message.replace(problem.expected, listed)
+                problem = problem._replace(message=message, expected=listed, advice=f"add {listed}")
+        found.append(problem)
     return found
+
+
+def _is_search_template(one: Finding) -> bool:
+    """The target of a SearchAction with a place for the words: search engines ask for it in this form."""
+    return one.code == "jsonld-term" and one.type.endswith("Action") and one.path.endswith("target")
 
 
 class _Dropped:
@@ -55,9 +80,17 @@ class _Dropped:
 
 def _finding(context: Context, one: MemberText) -> Finding:
     name = local(one.type)
-    if _TEMPLATE.search(one.text):
+    if spaced_term(resolve(context.base, one.text), context.base) is not None:
         finding = Finding(
-            DROPPED,
+            "bad-url",
+            f"{one.key} has a space: browsers read it as %20, other readers drop the address",
+            "warning",
+            advice="write %20 in place of each space",
+            expected="an address without spaces",
+        )
+    elif _TEMPLATE.search(one.text):
+        finding = Finding(
+            "jsonld-term",
             f"{one.key} is a URL template, not an address: its statement is left out",
             "info",
             advice="describe an EntryPoint with urlTemplate",

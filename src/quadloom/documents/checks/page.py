@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from quadloom.documents.checks.consistency import consistency_problems
-from quadloom.documents.checks.dropped import DROPPED, name_dropped_addresses
+from quadloom.documents.checks.dropped import DROPPED, name_dropped_addresses, without_what_was_dropped
 from quadloom.documents.checks.ignored import IGNORED_SIGNS, ignored_markup
 from quadloom.documents.checks.items import Items, Problem
 from quadloom.documents.checks.locating import located
-from quadloom.documents.checks.profiles import Profile, profiles
+from quadloom.documents.checks.profiles import Profile, ProfileRule, profiles
 from quadloom.documents.checks.shapes import NodeShape, shape_problems, shapes
 from quadloom.documents.checks.vocabulary import Vocabularies, vocabularies
 from quadloom.documents.checks.vocabulary_checks import vocabulary_problems
+from quadloom.documents.checks.written import written_mistakes
 from quadloom.documents.syntaxes.registry import Context
 from quadloom.model.finding import WEIGHT, Finding, PageAudit
 from quadloom.model.quads import Triple
@@ -28,6 +30,7 @@ _NOT_CHECKED = frozenset(
 _MOST_STATEMENTS = 20_000  # a dump is no page; its first statements show what is wrong with it
 _MOST_FINDINGS = 100
 _MOST_TYPES = 20
+_ROOT = re.compile(r"://[^/]*/?(?:(?:index|default)\.\w+)?(?:[?#].*)?\Z")  # a site's first page
 
 
 class PageChecks(msgspec.Struct, frozen=True):
@@ -61,23 +64,33 @@ def check_page(
     if context.document.kind == "xhtml" or not context.signs.isdisjoint(IGNORED_SIGNS):  # RDFa of XML needs no signs
         ignored = [one for one in ignored_markup(context, blanks) if one.code not in wanted.ignore]
     if not slices:
+        ignored += _written(context, frozenset())
         return PageChecks(ignored, PageAudit()) if ignored else NOTHING
     items = Items(slices)
     all_remarks = wanted.places == "all"
     problems, marked = vocabulary_problems(items, tables, context.base, all_remarks=all_remarks)
+    problems += consistency_problems(context, items, marked)
+    dropped: list[Finding] = []
+    if any(one.code in DROPPED for one in context.findings):
+        dropped = name_dropped_addresses(context, blanks)
     features: dict[str, bool] = {}
+    at_home = _ROOT.search(context.url) is not None
     for profile in rules:
-        found, eligible = profile.problems(items, tables.schema, problems, all_remarks=all_remarks)
-        problems += found
+        found, eligible = profile.problems(items, tables.schema, problems, all_remarks=all_remarks, at_home=at_home)
+        problems += without_what_was_dropped(found, dropped) if dropped else found
         features.update(eligible)
     for graph in graphs:
         problems += shape_problems(items, graph)
-    problems += consistency_problems(context, items, marked)
     audit = PageAudit(_types(items), tuple(sorted(features.items())))
     findings = _findings(context, items, problems, blanks)
-    if any(one.code == DROPPED for one in context.findings):
-        findings += [one for one in name_dropped_addresses(context, blanks) if one.code not in wanted.ignore]
+    findings += [one for one in dropped if one.code not in wanted.ignore]
+    findings += _written(context, frozenset(name for name, _ in audit.types))
     return PageChecks([*findings, *ignored], audit)
+
+
+def _written(context: Context, types: frozenset[str]) -> list[Finding]:
+    ignore = context.settings.audit.ignore
+    return [one for one in written_mistakes(context, types) if one.code not in ignore]
 
 
 def check_audit_settings(wanted: AuditSettings) -> None:
@@ -85,6 +98,19 @@ def check_audit_settings(wanted: AuditSettings) -> None:
     start of a command, not on each of its pages."""
     if wanted.checks:
         _tools(wanted)
+
+
+def rules_of(wanted: AuditSettings) -> list[ProfileRule]:
+    """The rules of all profiles, by type. Raises `SettingsError` as `check_audit_settings` does."""
+    found = [rule for profile in _tools(wanted).profiles for rule in profile.rules]
+    return sorted(found, key=lambda rule: (rule.type, rule.by))
+
+
+def left_to_the_complete_pass(wanted: AuditSettings) -> dict[str, tuple[str, ...]]:
+    """By file of shapes: words of SHACL in it that are not checked while pages are read."""
+    found = {name: shapes(name) for name in wanted.profiles if name.endswith(".ttl")}
+    words = {name: tuple(dict.fromkeys(word for one in of for word in one.left_out)) for name, of in found.items()}
+    return {name: some for name, some in words.items() if some}
 
 
 class _Tools(NamedTuple):
@@ -102,7 +128,7 @@ def _tools(wanted: AuditSettings) -> _Tools:
     if ready is None or ready[0] is not wanted:
         tools = _Tools(
             vocabularies(tuple(wanted.vocabularies)),
-            profiles(tuple(name for name in wanted.profiles if not name.endswith(".ttl"))),
+            profiles(tuple(name for name in wanted.profiles if not name.endswith(".ttl")), wanted.rules_folder),
             tuple(shapes(name) for name in wanted.profiles if name.endswith(".ttl")),
         )
         if len(_READY) > 8:

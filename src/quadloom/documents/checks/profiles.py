@@ -14,12 +14,14 @@ from typing import NamedTuple
 import msgspec
 
 from quadloom.documents.checks.items import Item, Items, Problem, Stated, local
+from quadloom.documents.checks.values import EXPIRES
 from quadloom.documents.checks.vocabulary import ItemKind, Vocabulary
 from quadloom.documents.memo import Memo
 from quadloom.errors import SettingsError
 from quadloom.model.finding import Severity
 
 FOLDER = Path(__file__).parent / "rules"
+UNVERIFIED = "unverified"
 _MAX_SHAPES = 1000  # kinds of items whose gaps are remembered: those of a template are always the same
 _Shape = tuple[str, ...]
 _Key = tuple[ItemKind, tuple[str, ...]]
@@ -30,13 +32,17 @@ class ProfileRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     type: str
     source: str
-    date: str
+    date: str = ""
+    by: str = ""
     feature: str = ""
     required: tuple[str, ...] = ()
     any_of: tuple[tuple[str, ...], ...] = ()
     recommended: tuple[str, ...] = ()
     within: str = ""
     top: bool = False
+    home: bool = False
+    retired: str = ""
+    note: str = ""
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -98,12 +104,19 @@ class Profile:
         self._by_properties: dict[tuple[_Shape, frozenset[str]], tuple[_Gap, ...]] = {}
 
     def problems(
-        self, items: Items, schema: Vocabulary, others: Sequence[Problem] = (), *, all_remarks: bool = True
+        self,
+        items: Items,
+        schema: Vocabulary,
+        others: Sequence[Problem] = (),
+        *,
+        all_remarks: bool = True,
+        at_home: bool = True,
     ) -> tuple[list[Problem], dict[str, bool]]:
         """What is missing, and the features that the page aims at with whether it is eligible for them.
 
         An item is eligible if it has all that is required, and `others` (what other checks found) has no error in one
         of these values. Without `all_remarks`, what is recommended is said once for items of one kind.
+        `at_home`: the page is the site's root, to which recommendations of rules with `home` apply.
         """
         found: list[Problem] = []
         features: dict[str, bool] = {}
@@ -139,10 +152,14 @@ class Profile:
                         _missing(item, rule, path, "required") for path in gap.paths if not _reaches(item, path, items)
                     )
                 found += [one.on(item) for one in missing]
-                if gap.recommended is not None and (all_remarks or id(gap) not in remarked):
+                if (
+                    gap.recommended is not None
+                    and (all_remarks or id(gap) not in remarked)
+                    and (at_home or not rule.home)
+                ):
                     remarked.add(id(gap))
                     found.append(gap.recommended.on(item))
-                if rule.feature:
+                if rule.feature and not rule.retired:
                     eligible = not missing and (not spoilt or not _is_spoilt(rule, item, spoilt))
                     features[rule.feature] = features.get(rule.feature, False) or eligible
         return found, features
@@ -155,6 +172,7 @@ class Profile:
             if problem.severity != "error" or problem.target != "value":
                 continue
             item, name = problem.item, local(problem.stated.predicate)
+            name = "price" if name == EXPIRES else name
             while any(name in rule.needs for rule in self._by_shape[schema, item.kind.shape or ()]):
                 names = spoilt.setdefault(item.subject, set())
                 held = items.holders.get(item.subject)
@@ -178,7 +196,7 @@ class Profile:
         alike = (item.kind.shape or (), frozenset(key[1]))
         gaps = self._by_properties.get(alike)
         if gaps is None:
-            gaps = tuple(gap for rule in rules if (gap := _gap(rule, item)).says_anything)
+            gaps = _without_repeats([gap for rule in rules if (gap := _gap(rule, item)).says_anything])
             self._by_properties[alike] = gaps
         self._gaps[key] = gaps
         return gaps
@@ -193,8 +211,21 @@ class Profile:
         return [rule for name in sorted(nearest) for rule in self._by_type[name]]
 
 
+def _without_repeats(gaps: list[_Gap]) -> tuple[_Gap, ...]:
+    """The gaps without those that recommend only what another does: two vendors want the same."""
+    names = [frozenset(gap.recommended.expected.split(", ") if gap.recommended else ()) for gap in gaps]
+    return tuple(
+        gap
+        for place, gap in enumerate(gaps)
+        if not (gap.only_recommends and any(names[place] < other for other in names))
+        and not (gap.only_recommends and names[place] in names[:place])
+    )
+
+
 def _gap(rule: ProfileRule, item: Item) -> _Gap:
     has = item.names
+    if rule.retired:
+        return _Gap(rule, (), _retired(item, rule), (), only_recommends=True, is_template=False)
     required = [name for name in rule.required if "." not in name and name not in has]
     required += [" or ".join(names) for names in rule.any_of if has.isdisjoint(names)]
     recommended = ", ".join(name for name in rule.recommended if name.partition(".")[0] not in has)
@@ -209,8 +240,19 @@ def _gap(rule: ProfileRule, item: Item) -> _Gap:
     )
 
 
+def _retired(item: Item, rule: ProfileRule) -> _Missing:
+    announced = f", as announced on {rule.date}" if rule.date else ""
+    since = announced if rule.retired == UNVERIFIED else f" since {rule.retired}"
+    message = f"{rule.by or 'its maker'} no longer shows {rule.feature} results{since}"
+    if rule.note:
+        message += f", {rule.note}"
+    return _Missing("rich-result-retired", "info", message, "", "", "keep it for other readers, or remove it")
+
+
 def _missing(item: Item, rule: ProfileRule, name: str, wish: str) -> _Missing:
     purpose = f" for {rule.feature}" if rule.feature else ""
+    if rule.by:
+        purpose = f" by {rule.by}{purpose}"
     return _Missing(
         f"schema-missing-{wish}",
         "error" if wish == "required" else "info",
@@ -247,15 +289,16 @@ def _reaches(item: Item, path: str, items: Items) -> bool:
     )
 
 
-def profiles(names: tuple[str, ...]) -> tuple[Profile, ...]:
-    """Bundled profiles by name, others by the path of their file. Raises `SettingsError`."""
-    return tuple(_profile(name) for name in names)
+def profiles(names: tuple[str, ...], folder: str = "") -> tuple[Profile, ...]:
+    """Bundled profiles by name, others by the path of their file; a file of the name in `folder` takes the place of a
+    bundled one. Raises `SettingsError`."""
+    return tuple(_profile(name, folder) for name in names)
 
 
 @lru_cache(maxsize=16)
-def _profile(name: str) -> Profile:
-    bundled = FOLDER / f"{name}.toml"
-    path = bundled if "/" not in name and bundled.exists() else Path(name)
+def _profile(name: str, folder: str) -> Profile:
+    places = [Path(place, f"{name}.toml") for place in (folder, FOLDER) if place and "/" not in name]
+    path = next((place for place in places if place.exists()), Path(name))
     try:
         return Profile(msgspec.toml.decode(path.read_bytes(), type=ProfileFile))
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -2,7 +2,8 @@
 
 Node shapes with `sh:targetClass` and property shapes whose path is one property. Constraints: minCount, maxCount,
 datatype, class, nodeKind, pattern, in, hasValue, minLength, maxLength and the four bounds. Anything else in a file is
-an error when it is read, so that nobody trusts a check that is not made. Terms of schema.org match with http and https.
+left to the complete pass (`asking.audit.shacl`), and `left_out` names it, so that nobody trusts a check that is not
+made. Terms of schema.org match with http and https.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ from quadloom.model.finding import Severity
 _SH = "http://www.w3.org/ns/shacl#"
 _SEVERITY: dict[str, Severity] = {f"{_SH}Violation": "error", f"{_SH}Warning": "warning", f"{_SH}Info": "info"}
 _DESCRIBING = frozenset(("message", "name", "description", "severity", "order", "group", "path", "deactivated"))
+_NUMERIC = tuple(
+    f"^^<{XSD}{name}>"
+    for name in ("integer", "decimal", "double", "float", "int", "long", "short", "byte", "nonNegativeInteger")
+)
 _NODE_WORDS = _DESCRIBING | {"targetClass", "property", "closed", "ignoredProperties"}
 
 
@@ -45,6 +50,7 @@ class PropertyShape(msgspec.Struct, frozen=True):
 class NodeShape(msgspec.Struct, frozen=True):
     targets: tuple[str, ...]  # IRIs of classes
     properties: tuple[PropertyShape, ...]
+    left_out: tuple[str, ...] = ()  # words of SHACL that only the complete pass knows
 
 
 def shape_problems(items: Items, shapes: tuple[NodeShape, ...]) -> list[Problem]:
@@ -65,7 +71,7 @@ def _property(item: Item, shape: PropertyShape, items: Items) -> list[Problem]:
     for constraint in shape.constraints:
         count = constraint.name in ("minCount", "maxCount", "hasValue")
         if count:
-            if not _counts(constraint, [one.value for one in stated]):
+            if not _counts(constraint, list(dict.fromkeys(one.value for one in stated))):
                 whole = Stated(f"<{shape.path}>", item.types[0] if item.types else "", item.syntax)
                 found.append(_problem(item, shape, constraint, whole, "item", "nothing that fits"))
             continue
@@ -90,13 +96,17 @@ def _problem(
 
 def _counts(constraint: Constraint, values: list[str]) -> bool:
     if constraint.name == "hasValue":
-        return any(_term(value) == constraint.value for value in values)
+        return any(_folded_term(value) == constraint.value for value in values)
     number = int(constraint.value)
     return len(values) >= number if constraint.name == "minCount" else len(values) <= number
 
 
 def _term(value: str) -> str:
     return text_of(value) if value.startswith('"') else _folded(value.strip("<>"))
+
+
+def _folded_term(value: str) -> str:
+    return f"<{_folded(value[1:-1])}>" if value[0] == "<" else value
 
 
 def _datatype(value: str, constraint: Constraint, _items: Items) -> bool:
@@ -123,7 +133,7 @@ def _pattern(value: str, constraint: Constraint, _items: Items) -> bool:
 
 def _bound(compare: Callable[[float, float], bool]) -> Callable[[str, Constraint, Items], bool]:
     def check(value: str, constraint: Constraint, _items: Items) -> bool:
-        text = text_of(value) if value.startswith('"') else ""
+        text = text_of(value) if value.startswith('"') and value.endswith(_NUMERIC) else ""
         return is_number(text) and compare(float(text), float(constraint.value))
 
     return check
@@ -134,7 +144,7 @@ _CHECKS: dict[str, Callable[[str, Constraint, Items], bool]] = {
     "class": _class,
     "nodeKind": _kind,
     "pattern": _pattern,
-    "in": lambda value, constraint, _items: _term(value) in constraint.values,
+    "in": lambda value, constraint, _items: _folded_term(value) in constraint.values,
     "minLength": lambda value, constraint, _items: len(_term(value)) >= int(constraint.value),
     "maxLength": lambda value, constraint, _items: len(_term(value)) <= int(constraint.value),
     "minInclusive": _bound(lambda value, bound: value >= bound),
@@ -147,7 +157,7 @@ _KNOWN = frozenset(_CHECKS) | {"minCount", "maxCount", "hasValue"}
 
 @lru_cache(maxsize=16)
 def shapes(path: str) -> tuple[NodeShape, ...]:
-    """The shapes of a Turtle file. Raises `SettingsError` for what cannot be read or is not supported."""
+    """The shapes of a Turtle file, as far as they are in the subset. Raises `SettingsError` for what cannot be read."""
     try:
         store = ox.Store()
         store.load(Path(path).read_bytes(), ox.RdfFormat.TURTLE, base_iri=Path(path).absolute().as_uri())
@@ -155,7 +165,7 @@ def shapes(path: str) -> tuple[NodeShape, ...]:
         raise SettingsError(
             f"the shapes {path} cannot be read: {error}", hint="audit.profiles takes Turtle files"
         ) from None
-    found = [_node_shape(store, node, path) for node in _nodes(store)]
+    found = [_node_shape(store, node) for node in _nodes(store)]
     if not found:
         raise SettingsError(f"{path} has no node shape with a target", hint="add sh:targetClass to a sh:NodeShape")
     return tuple(found)
@@ -174,40 +184,44 @@ def _nodes(store: ox.Store) -> list[ox.NamedNode | ox.BlankNode]:
     return sorted(found, key=str)
 
 
-def _node_shape(store: ox.Store, node: ox.NamedNode | ox.BlankNode, path: str) -> NodeShape:
+def _node_shape(store: ox.Store, node: ox.NamedNode | ox.BlankNode) -> NodeShape:
     stated = _stated(store, node)
-    _refuse(stated, _NODE_WORDS - {"closed", "ignoredProperties"}, path)
+    left_out = _beyond(stated, _NODE_WORDS - {"closed", "ignoredProperties"})
     targets = [_folded(value.value) for value in stated.get("targetClass", []) if isinstance(value, ox.NamedNode)]
     if not targets and isinstance(node, ox.NamedNode):
         targets = [_folded(node.value)]
-    return NodeShape(
-        tuple(targets),
-        tuple(
-            _property_shape(store, value, path)
-            for value in stated.get("property", [])
-            if isinstance(value, (ox.NamedNode, ox.BlankNode))
-        ),
-    )
+    properties: list[PropertyShape] = []
+    for value in stated.get("property", []):
+        if isinstance(value, (ox.NamedNode, ox.BlankNode)) and not _is_off(parts := _stated(store, value)):
+            left_out += _beyond(parts, _DESCRIBING | _KNOWN | {"flags"})
+            along = parts.get("path", [])
+            if len(along) == 1 and isinstance(along[0], ox.NamedNode):
+                properties.append(_property_shape(store, parts, along[0].value))
+            else:
+                left_out.append("path")
+    if _is_off(stated):
+        return NodeShape((), ())
+    return NodeShape(tuple(targets), tuple(properties), tuple(dict.fromkeys(left_out)))
 
 
-def _property_shape(store: ox.Store, node: ox.NamedNode | ox.BlankNode, path: str) -> PropertyShape:
-    stated = _stated(store, node)
-    _refuse(stated, _DESCRIBING | _KNOWN | {"flags"}, path)
-    along = stated.get("path", [])
-    if len(along) != 1 or not isinstance(along[0], ox.NamedNode):
-        raise SettingsError(f"{path}: sh:path must be one property", hint="paths of several steps are not supported")
+def _is_off(stated: dict[str, list[object]]) -> bool:
+    return any(_text(value) == "true" for value in stated.get("deactivated", []))
+
+
+def _property_shape(store: ox.Store, stated: dict[str, list[object]], along: str) -> PropertyShape:
     flags = "(?i)" if any("i" in _text(value) for value in stated.get("flags", [])) else ""
     constraints = []
     for name in sorted(_KNOWN & stated.keys()):
         for value in stated[name]:
-            values = tuple(_folded(_text(one)) for one in _list(store, value)) if name == "in" else ()
+            values = tuple(_written(one) for one in _list(store, value)) if name == "in" else ()
             text = flags + _text(value) if name == "pattern" else _folded(_text(value))
+            text = _written(value) if name == "hasValue" else text
             constraints.append(Constraint(name, text, values))
     severity: Severity = "error"
     for value in stated.get("severity", []):
         severity = _SEVERITY.get(_text(value), "error")
     message = next((_text(value) for value in stated.get("message", [])), "")
-    return PropertyShape(_folded(along[0].value), tuple(constraints), severity, message)
+    return PropertyShape(_folded(along), tuple(constraints), severity, message)
 
 
 def _stated(store: ox.Store, node: ox.NamedNode | ox.BlankNode) -> dict[str, list[object]]:
@@ -219,13 +233,9 @@ def _stated(store: ox.Store, node: ox.NamedNode | ox.BlankNode) -> dict[str, lis
     return stated
 
 
-def _refuse(stated: dict[str, list[object]], known: frozenset[str], path: str) -> None:
-    unknown = sorted(stated.keys() - known)
-    if unknown:
-        raise SettingsError(
-            f"{path}: sh:{unknown[0]} is not supported",
-            hint=f"supported are {', '.join(sorted(_KNOWN))}; a complete SHACL processor can check an export",
-        )
+def _beyond(stated: dict[str, list[object]], known: frozenset[str]) -> list[str]:
+    """Words of SHACL that the subset does not know."""
+    return sorted(stated.keys() - known)
 
 
 def _list(store: ox.Store, node: object) -> list[object]:
@@ -235,6 +245,11 @@ def _list(store: ox.Store, node: object) -> list[object]:
         found.append(parts.get(f"{RDF}first"))
         node = parts.get(f"{RDF}rest")
     return found
+
+
+def _written(value: object) -> str:
+    """A term in N-Triples, as statements have it."""
+    return f"<{_folded(value.value)}>" if isinstance(value, ox.NamedNode) else str(value)
 
 
 def _text(value: object) -> str:

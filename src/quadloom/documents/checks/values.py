@@ -249,6 +249,8 @@ XSD_RULES: dict[str, ValueRule] = {
 }
 """What a literal's own datatype of XML Schema promises."""
 
+EXPIRES = "priceValidUntil"
+"""The day after which an offer is void."""
 PAIRS = (
     ("startDate", "endDate"),
     ("validFrom", "validThrough"),
@@ -260,5 +262,5 @@ PAIRS = (
     ("coverageStartTime", "coverageEndTime"),
 )
 """Properties of which the second must not be before the first."""
-MARKED = frozenset(("ratingValue", *(end for _, end in PAIRS)))
+MARKED = frozenset(("ratingValue", EXPIRES, *(end for _, end in PAIRS)))
 """Properties whose value is compared with others of the same item."""

@@ -24,6 +24,7 @@ except ImportError:  # it was not built: there is no compiler
     _join_all = None  # type: ignore[assignment]
 
 _PARTS = re.compile(r"([^:/?#]+:)?(//[^/?#]*)?([^?#]*)")  # RFC 3986, appendix B, up to the query; it matches any text
+_FILE = re.compile(r"\.\w{2,5}(?:[?#]|\Z)")
 _HAS_SCHEME = re.compile(r"[^:/?#]+:")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _FORBIDDEN = re.compile('[\x00-\x20<>"{}|^`\\\\\ud800-\udfff]')
@@ -151,6 +152,17 @@ def well_formed_term(iri: str) -> str | None:
 @lru_cache(maxsize=4096)
 def _well_formed_term(iri: str) -> str | None:
     return f"<{iri}>" if is_well_formed(iri) else None
+
+
+def spaced_term(iri: str, base: str) -> str | None:
+    """The term of an address in which only spaces are wrong: `%20` takes their place, as in browsers. Words without a
+    file's extension that were resolved against the folder of `base` are no address: `no picture` for an image."""
+    if " " not in iri:
+        return None
+    iri = iri.strip(" ")
+    if iri.startswith(base[: base.rfind("/") + 1]) and not _FILE.search(iri):
+        return None
+    return well_formed_term(iri.replace(" ", "%20")) if " " not in iri.partition("://")[2].partition("/")[0] else None
 
 
 def is_well_formed(value: str) -> bool:

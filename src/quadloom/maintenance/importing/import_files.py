@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -16,6 +17,7 @@ import msgspec
 from quadloom.crawling.ingest.intake import Ingest
 from quadloom.crawling.ingest.link_queries import without_links
 from quadloom.maintenance.importing.imported_pages import ImportedPage, read_files, suffix_of
+from quadloom.maintenance.importing.lake_pages import is_lake, read_lake
 from quadloom.maintenance.links import LinkRecorder
 from quadloom.model.event import EventKind
 from quadloom.model.finding import Finding
@@ -33,7 +35,8 @@ _MOST_FINDINGS = 100  # of one report
 
 class ImportReport(msgspec.Struct, frozen=True):
     """The numbers of pages by outcome. `skipped`: bad records and files; `findings`: up to a hundred of them. `queued`:
-    URLs that the next crawl will visit because of this import."""
+    URLs that the next crawl will visit because of this import. `not_taken`: records of archives that hold no page, by
+    their kind."""
 
     pages: int = 0
     new: int = 0
@@ -43,6 +46,7 @@ class ImportReport(msgspec.Struct, frozen=True):
     skipped: int = 0
     queued: int = 0
     findings: tuple[Finding, ...] = ()
+    not_taken: dict[str, int] = {}
 
     @property
     def is_complete(self) -> bool:
@@ -64,7 +68,8 @@ def import_files(
     queue those that the strategies choose and the scope allows. Raises `UsageError` for a suffix that is not known,
     before anything is read."""
     for path in paths:
-        suffix_of(path)
+        if not is_lake(path):
+            suffix_of(path)
     skipped = 0
     findings: list[Finding] = []
 
@@ -77,9 +82,13 @@ def import_files(
             findings[-1] = finding  # a report that shows no error must have had none
         notice("finding", f"{finding.severity}: {finding.message}")
 
-    pages = read_files(paths, settings.limits, default_graph=graph, now=unix_time(), report=skip)
-    report = import_pages(stores, settings if links else without_links(settings), pages, progress, notice)
-    return msgspec.structs.replace(report, skipped=skipped, findings=tuple(findings))
+    others: Counter[str] = Counter()
+    lakes = [path for path in paths if is_lake(path)]
+    files = [path for path in paths if path not in lakes]
+    pages = read_files(files, settings.limits, default_graph=graph, now=unix_time(), report=skip, not_taken=others)
+    every = chain(pages, *map(read_lake, lakes))
+    report = import_pages(stores, settings if links else without_links(settings), every, progress, notice)
+    return msgspec.structs.replace(report, skipped=skipped, findings=tuple(findings), not_taken=dict(others))
 
 
 def import_pages(

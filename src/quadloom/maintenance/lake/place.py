@@ -34,19 +34,25 @@ _LAYOUT = "lake.json"
 _FORMAT = 1
 
 
-class LakeFile(msgspec.Struct, frozen=True):
-    """A Parquet file; `name` is relative to the lake."""
+class LakeFile(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A Parquet file; `name` is relative to the lake. `sha256`: if it was written by an extraction."""
 
     name: str
     rows: int
     bytes: int
+    sha256: str = ""
 
 
-class PartManifest(msgspec.Struct, frozen=True):
-    """The files of one part, by table."""
+class PartManifest(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The files of one part, by table. Of an extraction also: the source, what was counted in it, its records
+    without a page, and why it could not be fetched: such a part has no files, and no manifest in the lake."""
 
     generation: int = 0
     files: dict[str, tuple[LakeFile, ...]] = {}
+    source: str = ""
+    counts: dict[str, int] = {}
+    not_taken: dict[str, int] = {}
+    error: str = ""
 
 
 class LakeLayout(msgspec.Struct, frozen=True):
@@ -54,6 +60,7 @@ class LakeLayout(msgspec.Struct, frozen=True):
 
     parts: int
     format: int = _FORMAT
+    tables: tuple[str, ...] = TABLES
 
 
 class LakePlace(Protocol):
@@ -195,8 +202,12 @@ def create_layout(place: LakePlace, parts: int) -> LakeLayout:
                 f"a lake cannot have {parts} parts", hint=f"the number must divide {SHARDS}: 1, 2, 4 … 256"
             )
         layout = LakeLayout(parts)
-        place.write(_LAYOUT, msgspec.json.encode(layout))
+        write_layout(place, layout)
     return layout
+
+
+def write_layout(place: LakePlace, layout: LakeLayout) -> None:
+    place.write(_LAYOUT, msgspec.json.encode(layout))
 
 
 def part_of(shard: int, parts: int) -> int:
@@ -208,9 +219,13 @@ def plan_name(part: int) -> str:
 
 
 def read_manifest(place: LakePlace, part: int) -> PartManifest:
-    data = place.read(f"manifest/part-{part:03d}.json")
+    data = place.read(_manifest_name(part))
     return msgspec.json.decode(data, type=PartManifest) if data is not None else PartManifest()
 
 
 def write_manifest(place: LakePlace, part: int, manifest: PartManifest) -> None:
-    place.write(f"manifest/part-{part:03d}.json", msgspec.json.format(msgspec.json.encode(manifest)))
+    place.write(_manifest_name(part), msgspec.json.format(msgspec.json.encode(manifest)))
+
+
+def _manifest_name(part: int) -> str:
+    return f"manifest/part-{part:03d}.json"

@@ -7,13 +7,12 @@ all that starts a DuckDB with `views`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
 from quadloom.errors import QueryRefused, QuerySyntaxError, StoreError, UsageError
 from quadloom.maintenance.lake.place import (
-    TABLES,
     BucketLake,
     DirectoryLake,
     LakeLayout,
@@ -33,17 +32,34 @@ class LakeAnswer(msgspec.Struct, frozen=True):
 
 
 def ask(place: DirectoryLake | BucketLake, sql: str, *, limit: int = 0) -> LakeAnswer:
-    """Answer one SQL question over the tables `quads`, `pages`, `links` and `findings`. `limit`: most rows, 0 = all.
-    Raises `QuerySyntaxError` with DuckDB's own words, and `QueryRefused` for what is not a question to these tables."""
-    duckdb = _duckdb()
-    files = lake_files(place)
-    with duckdb.connect() as connection:
-        for table in TABLES:
-            connection.register(table, _table(place, table, files[table]))
-        _lock(connection)
+    """Answer one SQL question over the tables of a lake. `limit`: most rows, 0 = all. Raises as `LakeTables.ask`."""
+    with LakeTables(place) as tables:
+        return tables.ask(sql, limit=limit)
+
+
+class LakeTables:
+    """The tables of a lake as they are now, for several questions. Use as a context manager."""
+
+    def __init__(self, place: DirectoryLake | BucketLake) -> None:
+        self._duckdb = _duckdb()
+        self._files = lake_files(place)
+        self._connection = self._duckdb.connect()
+        for table, names in self._files.items():
+            self._connection.register(table, _table(place, table, names))
+        _lock(self._connection)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def ask(self, sql: str, *, limit: int = 0) -> LakeAnswer:
+        """Raises `QuerySyntaxError` with DuckDB's own words, and `QueryRefused` for what is not a question to these
+        tables."""
+        duckdb = self._duckdb
         try:
-            question = _question(duckdb, connection, sql)
-            found = connection.execute(question)
+            found = self._connection.execute(_question(duckdb, self._connection, sql))
             rows = found.fetchmany(limit) if limit else found.fetchall()
         except duckdb.PermissionException as error:
             raise QueryRefused(f"not allowed: {error}", hint=_ELSEWHERE) from None
@@ -53,7 +69,7 @@ def ask(place: DirectoryLake | BucketLake, sql: str, *, limit: int = 0) -> LakeA
             ) from None
         except duckdb.Error as error:
             raise QuerySyntaxError(
-                str(error), line=0, column=0, hint=f"the tables are {', '.join(TABLES)}: docs/howto/lake.md"
+                str(error), line=0, column=0, hint=f"the tables are {', '.join(self._files)}: docs/howto/lake.md"
             ) from None
         return LakeAnswer(tuple(column[0] for column in found.description or ()), rows)
 
@@ -77,7 +93,7 @@ def _lock(connection: Any) -> None:
 
 
 def lake_files(place: DirectoryLake | BucketLake) -> dict[str, list[str]]:
-    """The files of each table, relative to the lake. Raises `UsageError` if there is no lake."""
+    """The Parquet files of each table, relative to the lake. Raises `UsageError` if there is no lake."""
     layout = read_layout(place)
     if layout is None:
         raise UsageError("there is no lake yet", hint="to write one: `quadloom lake sync`")
@@ -85,10 +101,11 @@ def lake_files(place: DirectoryLake | BucketLake) -> dict[str, list[str]]:
 
 
 def _listed(place: DirectoryLake | BucketLake, layout: LakeLayout) -> dict[str, list[str]]:
-    files: dict[str, list[str]] = {table: [] for table in TABLES}
+    files: dict[str, list[str]] = {table: [] for table in layout.tables}
     for part in range(layout.parts):
         for table, listed in read_manifest(place, part).files.items():
-            files[table] += [file.name for file in listed]
+            if table in files:
+                files[table] += [file.name for file in listed]
     return files
 
 
@@ -105,7 +122,8 @@ def views(place: DirectoryLake | BucketLake) -> str:
 
 
 def _table(place: DirectoryLake | BucketLake, table: str, files: list[str]) -> Any:
-    """The rows of these files. Arrow reads them, so that DuckDB needs no access to any file."""
+    """The rows of these files; the first one says which columns there are. Arrow reads them, so that DuckDB needs no
+    access to any file."""
     arrow()
     from pyarrow import dataset
 
@@ -114,7 +132,8 @@ def _table(place: DirectoryLake | BucketLake, table: str, files: list[str]) -> A
     else:
         root = f"{place.address.bucket}/{place.address.prefix}".rstrip("/")
         paths, system = [f"{root}/{name}" for name in files], _bucket(place)
-    return dataset.dataset(paths, schema=schema(table), format="parquet", filesystem=system)
+    columns = None if paths else schema(table)
+    return dataset.dataset(paths, schema=columns, format="parquet", filesystem=system)
 
 
 def _bucket(place: BucketLake) -> Any:

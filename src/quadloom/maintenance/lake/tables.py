@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -37,6 +37,14 @@ COLUMNS: dict[str, dict[str, str]] = {
         "line": _I, "since": _T,
     },
 }  # fmt: skip
+EXTRACTED: dict[str, dict[str, str]] = {
+    **COLUMNS,
+    "pages": {**COLUMNS["pages"], "syntaxes": "strings"},
+    "links": {**COLUMNS["links"], "url": _S, "kind": _S, "rel": _S, "anchor": _S},
+    "texts": {"page": _I, "text": _S},
+    "failures": {"source": _S, "position": _I, "url": _S, "code": _S, "message": _S},
+}
+"""The tables of archives (`quadloom.maintenance.lake.extraction`): what a link says, texts, what could not be read."""
 SORTED_BY = {"quads": ("predicate", "subject"), "pages": ("host", "url"), "links": ("page",), "findings": ("code",)}
 """The order of rows within a row group: equal values side by side pack well, and readers skip groups by them."""
 
@@ -57,20 +65,30 @@ def arrow() -> Any:
 
 
 def schema(table: str) -> Any:
+    return schema_of(COLUMNS.get(table) or EXTRACTED[table])
+
+
+def schema_of(columns: Mapping[str, str]) -> Any:
+    """The Arrow schema of columns, by name and kind."""
     pyarrow = arrow()
-    kinds = {_S: pyarrow.string(), _I: pyarrow.int64(), _T: pyarrow.timestamp("us")}
-    return pyarrow.schema([(name, kinds[kind]) for name, kind in COLUMNS[table].items()])
+    kinds = {
+        _S: pyarrow.string(),
+        _I: pyarrow.int64(),
+        _T: pyarrow.timestamp("us"),
+        "strings": pyarrow.list_(pyarrow.string()),
+    }
+    return pyarrow.schema([(name, kinds[kind]) for name, kind in columns.items()])
 
 
 def content_of(row: PageRow) -> int:
     """Differs if the page's statements or links may differ."""
-    return _signed(b"\0".join((row.indexed_quads, row.body_digest, row.graph.encode())))
+    return signed_hash(b"\0".join((row.indexed_quads, row.body_digest, row.graph.encode())))
 
 
 def version_of(row: PageRow) -> int:
     """Differs if anything in the lake about the page may differ."""
     told = (row.fetched_at, row.status, row.outcome, row.visits, row.failures, len(row.findings), content_of(row))
-    return _signed(repr(told).encode())
+    return signed_hash(repr(told).encode())
 
 
 def page_row(row: PageRow) -> Row:
@@ -160,7 +178,7 @@ def _moment(at: float) -> datetime | None:
     return datetime.fromtimestamp(at, UTC).replace(tzinfo=None) if at else None
 
 
-def _signed(data: bytes) -> int:
+def signed_hash(data: bytes) -> int:
     """A hash that fits a signed column."""
     return xxh3_64_intdigest(data) - _SIGNED
 

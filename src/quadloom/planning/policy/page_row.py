@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from quadloom.model.outcome import READ_OUTCOMES, PageRow
+from quadloom.model.outcome import READ_OUTCOMES, Outcome, PageRow
 from quadloom.model.wire import decode
 
 _SAME_RATE = 2.0  # a rate that has not moved by this factor is not described again
@@ -71,6 +71,18 @@ class PageScheduleRow(msgspec.Struct, frozen=True, array_like=True):
         """Older versions stored no mark, but took the period of a dead page away."""
         plan = self.plan
         return plan.dead or (plan.gone > 0 and not plan.period and not plan.gone_since)
+
+
+def gone_since(row: PageRow) -> float:
+    """Since when a page that was read is not found; 0 = it is there, as far as is known. It counts as not found from
+    the first visit that says so (404, 410). Its statements stay until it is dead (`freshness.dead_after`), marked as
+    `ql:gone`: a server may answer 404 for a night."""
+    if row.outcome in READ_OUTCOMES or not row.changed_at:
+        return 0.0
+    plan = decode(row.schedule, PageScheduleRow).plan if row.schedule else None
+    if plan is None or not plan.gone:
+        return row.fetched_at if row.outcome is Outcome.GONE else 0.0
+    return plan.gone_since or row.fetched_at
 
 
 def gone_visits(row: PageRow) -> int:

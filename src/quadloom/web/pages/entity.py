@@ -11,11 +11,11 @@ import msgspec
 from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
-from quadloom.asking.changes.statement_history import StatementHistory, statement_history
+from quadloom.asking.changes.timeline import Timeline, entity_timeline
 from quadloom.asking.entity import Entity, Property, Statement, as_nquads
 from quadloom.asking.report.portrait import Portrait, part_names, portrait
 from quadloom.asking.sparql.prefixes import expand, shorten
-from quadloom.asking.things.paths import BLANK, NAMES, RDF_TYPE, SAME, canonical, comparable, words
+from quadloom.asking.things.paths import BLANK, NAMES, RDF_TYPE, SAME, SCHEMA, canonical, comparable, words
 from quadloom.errors import NothingFound
 from quadloom.web.api.rdf_responses import RDF_TYPES, chosen_format, graph_response
 from quadloom.web.server.errors import HttpError
@@ -48,7 +48,7 @@ class EntityView(Entity, frozen=True, kw_only=True):
     """`history`: only if it was asked for, by `history=1`."""
 
     about: Portrait
-    history: StatementHistory | None = None
+    history: Timeline | None = None
 
 
 def entity_page(request: WebRequest) -> ViewResponse | Response:
@@ -65,7 +65,7 @@ def entity_page(request: WebRequest) -> ViewResponse | Response:
     about = portrait(stores.quads, entity)
     history = None
     if request.text("history") == "1":
-        history = statement_history(stores.catalog, request.warehouse.ask.versions, entity)
+        history = entity_timeline(stores.catalog, request.warehouse.ask.versions, entity)
     names = {**part_names(stores.quads, shown), **labels(stores.quads, shown)}
     extra: dict[str, object] = {
         "names": names,
@@ -100,7 +100,9 @@ def _without_repeats(property: Property, names: dict[str, str]) -> Property:
     for statement in property.statements:
         value = statement.value
         is_part = value.kind == "iri" and value.text.startswith(BLANK)
-        key = value.text if value.kind == "iri" and not is_part else comparable(names.get(value.text) or value.text)
+        text = canonical(value.text)
+        is_term = text.startswith(SCHEMA)  # as an IRI or as a text, it is the same member of an enumeration
+        key = text if is_term or (value.kind == "iri" and not is_part) else comparable(names.get(text) or text)
         before = found.get(key)
         sources = dict.fromkeys((*(before.sources if before else ()), *statement.sources))
         found[key] = Statement(before.value if before else value, tuple(sources))
@@ -142,7 +144,7 @@ def _timeline(about: Portrait) -> Markup:
         for date in about.dates
         if (at := time_of(date.value)) is not None
     ]
-    return charts.timeline(marks, f"Dates of {about.title}") if len({mark.x for mark in marks}) > 1 else Markup()
+    return charts.timeline(marks, f"Dates of {about.title}") if len({mark.x for mark in marks}) > 2 else Markup()
 
 
 def _neighbourhood(request: WebRequest, entity: Entity, title: str) -> str:

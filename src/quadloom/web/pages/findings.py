@@ -11,7 +11,8 @@ import msgspec
 from starlette.responses import Response
 
 from quadloom.asking.audit.across_pages import audited_pages
-from quadloom.asking.audit.report import DefectGroup, PageFindings, audit
+from quadloom.asking.audit.groups import DefectGroup
+from quadloom.asking.audit.report import PageFindings, audit
 from quadloom.asking.sparql.result_formats import without_formulas
 from quadloom.documents.checks.codes import CodeEntry, codes
 from quadloom.model.finding import WEIGHT, Finding, FindingRecord, reported

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
+from quadloom.asking.changes.since import MOST_PAGES
 from quadloom.asking.report.numbers import WarehouseNumbers, numbers_of
 from quadloom.asking.sparql.prefixes import shorten
+from quadloom.asking.things.counts import TypeCount
 from quadloom.stores.protocols.text import Hit
+from quadloom.web.pages.changed import changed_rows, since_of
 from quadloom.web.pages.search import ALL_PAGES_SINCE
-from quadloom.web.pages.things.types import TypeCount, types_in_use
+from quadloom.web.pages.things.types import tables_of
 from quadloom.web.server.requests import ViewResponse, WebRequest
 
 _MAX_NEWEST = 100  # pages among which the newest of each site is looked for
@@ -22,16 +25,18 @@ class ExampleQuery(msgspec.Struct, frozen=True):
 
 
 class HomeView(msgspec.Struct, frozen=True, kw_only=True):
-    """`types`: those that people look for, without parts of other things. `changed`: pages since yesterday.
+    """`types`: those that people look for, without parts of other things. `listed`: pages in the
+    list behind the search box, copies once. `changed`: pages since yesterday.
     `recent`: the newest page of each site."""
 
     name: str
+    listed: int
     numbers: WarehouseNumbers
     hosts: int
     state: str  # of the crawl: running, paused, stopping, or stopped if there is none
     running: bool
     changed: int
-    types: list[TypeCount]
+    types: tuple[TypeCount, ...]
     recent: tuple[Hit, ...]
     examples: list[ExampleQuery]
 
@@ -39,16 +44,17 @@ class HomeView(msgspec.Struct, frozen=True, kw_only=True):
 def home(request: WebRequest) -> ViewResponse:
     warehouse = request.warehouse
     newest = warehouse.search(since=ALL_PAGES_SINCE, limit=_MAX_NEWEST)
-    used = types_in_use(request)
+    used = tables_of(request).types()
     types = used.types or used.parts
     now, report = request.site.clock(), request.site.crawl.report()
     view = HomeView(
         name=warehouse.path.resolve().name.replace("-", " ").replace("_", " ").capitalize(),
+        listed=warehouse.search(since=ALL_PAGES_SINCE).total,
         numbers=numbers_of(warehouse.stores.catalog, warehouse.stores.text, warehouse.stores.quads, patient=False),
         state=str(report["state"]) if report is not None else "stopped",
         hosts=warehouse.stores.frontier.stats(request.site.clock()).hosts,
         running=report is not None,
-        changed=warehouse.search(since=now - now % 86400.0 - 86400.0, limit=1).total,
+        changed=len(changed_rows(warehouse, since_of(warehouse, "", now), MOST_PAGES)),
         types=types[:_MAX_TYPES],
         recent=one_of_each_site(newest.hits)[:_MAX_RECENT],
         examples=examples([use.short for use in types]),
@@ -93,4 +99,5 @@ def examples(types: list[str]) -> list[ExampleQuery]:
 
 
 def vocabularies_page(request: WebRequest) -> ViewResponse:
-    return ViewResponse("vocabularies.html", {"vocabularies": request.site.usage.current().vocabularies()})
+    extra: dict[str, object] = {"things": tables_of(request).types().things}
+    return ViewResponse("vocabularies.html", {"vocabularies": request.site.usage.current().vocabularies()}, extra)

@@ -7,6 +7,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from markupsafe import Markup, escape
@@ -20,6 +24,13 @@ _ROW_HEIGHT = 24.0
 _MAX_BARS = 40
 _MAX_POINTS = 2000
 _MAX_LABEL = 28
+_MAX_NAMES = 8  # of one point of a map
+_MAX_LABELLED = 14  # points of a map that have their names beside them
+_CLUSTER = 22.0
+_VENDOR = Path(__file__).parents[1] / "static" / "vendor"
+_UNIT = 100  # parts of a degree
+_FINE, _COARSE = 700, 12  # parts of the width between two points, on the map and beside it
+_LEAST_POINTS = 3
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -29,6 +40,15 @@ class Mark(msgspec.Struct, frozen=True):
     x: float
     y: float = 0.0
     href: str = ""
+
+
+class MapFrame(NamedTuple):
+    """In degrees."""
+
+    west: float
+    east: float
+    south: float
+    north: float
 
 
 def bars(marks: Sequence[Mark], title: str) -> Markup:
@@ -130,20 +150,22 @@ def timeline(marks: Sequence[Mark], title: str) -> Markup:
     return _svg(_WIDTH, base + 26, title, parts)
 
 
-def world(marks: Sequence[Mark], title: str, *, land: str = "") -> Markup:
-    """Points on a plain map (equirectangular): `x` longitude, `y` latitude. It shows the part that has points, with a
-    margin, and a grid with degrees. `land`: outlines in a viewBox of degrees, if there are any."""
+def world(marks: Sequence[Mark], title: str) -> Markup:
+    """Points on a map (equirectangular) with coasts and borders: `x` longitude, `y` latitude. It shows the part with
+    points, with a margin, and a grid with degrees. Points that would cover each other are one, with their number."""
     inside = [mark for mark in marks if -180 <= mark.x <= 180 and -90 <= mark.y <= 90][:_MAX_POINTS]
     if not inside:
         return Markup()
-    west, east, south, north = _frame(inside)
+    frame = _frame(inside)
+    west, east, south, north = frame
     width, height = _WIDTH, max(160.0, min(520.0, _WIDTH * (north - south) / (east - west)))
     scale_x, scale_y = width / (east - west), height / (north - south)
     parts = [f'<rect class="sea" width="{width:.0f}" height="{height:.0f}"/>']
-    if land:
+    if land := _outlines(frame):
         parts.append(
             f'<svg x="0" y="0" width="{width:.0f}" height="{height:.0f}" preserveAspectRatio="none" '
-            f'viewBox="{west:.4f} {-north:.4f} {east - west:.4f} {north - south:.4f}">'
+            f'viewBox="{_UNIT * west:.2f} {-_UNIT * north:.2f} {_UNIT * (east - west):.2f} '
+            f'{_UNIT * (north - south):.2f}">'
             f'<path class="land" vector-effect="non-scaling-stroke" d="{land}"/></svg>'
         )
     step = _degrees(east - west)
@@ -155,14 +177,67 @@ def world(marks: Sequence[Mark], title: str, *, land: str = "") -> Markup:
         y = (north - value) * scale_y
         parts.append(f'<path class="grid" d="M0 {y:.1f}H{width:.0f}"/>')
         parts.append(f'<text class="tick" x="3" y="{y - 3:.1f}">{_angle(value, step, "NS")}</text>')
-    for mark in inside:
-        x, y = (mark.x - west) * scale_x, (north - mark.y) * scale_y
-        circle = f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="6"/>'
-        parts.append(_linked(mark.href, f"<title>{escape(_clean(mark.label))}</title>{circle}"))
+    placed = [((mark.x - west) * scale_x, (north - mark.y) * scale_y, mark) for mark in inside]
+    clusters = _clusters(placed)
+    for x, y, found in clusters:
+        names = ", ".join(dict.fromkeys(_clean(mark.label) for mark in found[:_MAX_NAMES]))
+        more = f" and {len(found) - _MAX_NAMES} more" if len(found) > _MAX_NAMES else ""
+        radius = 6 if len(found) == 1 else 9 + min(9.0, 2 * math.log2(len(found)))
+        dot = f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}"/>'
+        if len(found) > 1:
+            dot += f'<text class="many" x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle">{len(found)}</text>'
+        if len(clusters) <= _MAX_LABELLED:
+            right = x < width - 160
+            place = f'x="{x + (radius + 4 if right else -radius - 4):.1f}" text-anchor="{"start" if right else "end"}"'
+            dot += f'<text class="name" {place} y="{y + 4:.1f}">{_cut(found[0].label, _MAX_LABEL)}</text>'
+        href = found[0].href if len({mark.href for mark in found}) == 1 else ""
+        parts.append(_linked(href, f"<title>{escape(names + more)}</title>{dot}"))
     return _svg(width, height, title, parts)
 
 
-def _frame(marks: Sequence[Mark]) -> tuple[float, float, float, float]:
+def _outlines(frame: MapFrame) -> str:
+    """Coasts and borders as a path in hundredths of a degree, with south as positive y, as SVG counts. Only rings that
+    the map shows are drawn, and points outside of it are thinned out. Empty without the file of `make web`."""
+    west, east, south, north = (round(_UNIT * side) for side in frame)
+    fine, coarse = (east - west) / _FINE, (east - west) / _COARSE
+    parts = []
+    for left, low, right, high, *steps in _rings():
+        if right < west or left > east or high < south or low > north or max(right - left, high - low) < 2 * fine:
+            continue
+        kept: list[tuple[int, int]] = []
+        for x, y in zip(accumulate(steps[::2]), accumulate(steps[1::2]), strict=True):
+            least = fine if west <= x <= east and south <= y <= north else coarse
+            if not kept or abs(x - kept[-1][0]) + abs(y - kept[-1][1]) >= least:
+                kept.append((x, y))
+        if len(kept) >= _LEAST_POINTS:
+            moves = (f"{x - a} {b - y}" for (a, b), (x, y) in pairwise(kept))
+            parts.append(f"M{kept[0][0]} {-kept[0][1]}l{' '.join(moves)}Z")
+    return "".join(parts)
+
+
+@lru_cache(maxsize=1)  # .6 MB of text, 30 ms
+def _rings() -> list[list[int]]:
+    """Of Natural Earth, 1 : 50 million: west, south, east, north, then points as differences from the one before."""
+    manifest = _VENDOR / "manifest.json"
+    names = msgspec.json.decode(manifest.read_bytes(), type=dict[str, str]) if manifest.is_file() else {}
+    file = _VENDOR / names.get("land.json", "none")
+    return msgspec.json.decode(file.read_bytes(), type=list[list[int]]) if file.is_file() else []
+
+
+def _clusters(placed: Sequence[tuple[float, float, Mark]]) -> list[tuple[float, float, list[Mark]]]:
+    """Points that lie closer than two dots are wide, together at the place of the first of them."""
+    found: dict[tuple[int, int], tuple[float, float, list[Mark]]] = {}
+    for x, y, mark in placed:
+        cell = (int(x // _CLUSTER), int(y // _CLUSTER))
+        near = [
+            found[place] for dx in (-1, 0, 1) for dy in (-1, 0, 1) if (place := (cell[0] + dx, cell[1] + dy)) in found
+        ]
+        home = next((one for one in near if math.hypot(one[0] - x, one[1] - y) < _CLUSTER), None)
+        (home or found.setdefault(cell, (x, y, [])))[2].append(mark)
+    return sorted(found.values(), key=lambda one: -len(one[2]))
+
+
+def _frame(marks: Sequence[Mark]) -> MapFrame:
     west, east = min(mark.x for mark in marks), max(mark.x for mark in marks)
     south, north = min(mark.y for mark in marks), max(mark.y for mark in marks)
     span = max(east - west, 2 * (north - south), 4.0) * 1.2
@@ -170,7 +245,7 @@ def _frame(marks: Sequence[Mark]) -> tuple[float, float, float, float]:
     span = min(span, 360.0)
     west = min(max(middle_x - span / 2, -180.0), 180.0 - span)
     south = min(max(middle_y - span / 4, -90.0), 90.0 - span / 2)
-    return west, west + span, south, south + span / 2
+    return MapFrame(west, west + span, south, south + span / 2)
 
 
 def _svg(width: float, height: float, title: str, parts: Sequence[str]) -> Markup:

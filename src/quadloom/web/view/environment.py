@@ -9,14 +9,14 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from quadloom.asking.sparql.prefixes import shorten
-from quadloom.asking.things.paths import type_name, words
+from quadloom.asking.things.paths import canonical, type_name, words
 from quadloom.web.view import filters, terms
 
 _FOLDER = Path(__file__).parents[1]
 _FILTERS = (
     filters.counted, filters.date_words, filters.instant, filters.moment, filters.number, filters.percent,
     filters.place, filters.seconds, filters.sentence, filters.size, filters.snippet, filters.span, filters.when,
-    filters.with_links, terms.is_web, type_name, words,
+    canonical, filters.with_links, terms.is_web, type_name, words,
 )  # fmt: skip
 # No character of HTML (C0, C1), and directional overrides, which make one address look like another.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

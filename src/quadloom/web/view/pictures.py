@@ -115,9 +115,13 @@ def network(edges: Sequence[NetworkEdge], *, title: str, nodes: Sequence[Node] =
     )
 
 
-def schema_network(picture: SchemaPicture, link: Callable[[SchemaClass], str]) -> str:
-    """Types as boxes, and the properties between them as lines. `link`: where a type leads."""
-    nodes = {one.iri: Node(f"{type_name(one.iri)} · {one.things}", link(one), one.iri) for one in picture.classes}
+def schema_network(picture: SchemaPicture, link: Callable[[SchemaClass], str], *, numbers: bool = True) -> str:
+    """Types as boxes, and the properties between them as lines. `link`: where a type leads. `numbers`: of its things,
+    if there are as many behind the link."""
+    nodes = {
+        one.iri: Node(type_name(one.iri) + (f" · {one.things}" if numbers else ""), link(one), one.iri)
+        for one in picture.classes
+    }
     labels: dict[tuple[str, str], list[str]] = {}
     weights: Counter[tuple[str, str]] = Counter()
     for found in picture.links:

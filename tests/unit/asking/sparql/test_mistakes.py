@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quadloom.asking.sparql.mistakes import pointed_line, undeclared_prefix, word_at
+from quadloom.asking.sparql.mistakes import place_of_mistake, pointed_line, undeclared_prefix, word_at
 from quadloom.asking.sparql.prefixes import PREFIXES
 from quadloom.asking.sparql.service import QueryService
 from quadloom.errors import QuerySyntaxError
@@ -35,3 +35,10 @@ def test_the_place_of_a_mistake() -> None:
     assert word_at(query, 2, 15) == "}"
     assert word_at(query, 9, 1) == "" == pointed_line(query, 9, 1)
     assert undeclared_prefix("PREFIX a: <x:> SELECT * { ?s a:b schema:c ; d:e 1 }", PREFIXES) == "d"
+
+
+def test_the_caret_stands_under_the_word_that_is_named() -> None:
+    query = "PREFIX a: <http://a.example/>\n  SELEC ?s WHERE { ?s ?p ?o }"
+    line, column = place_of_mistake(query, 2, 12)
+    assert (line, column) == (2, 3) and pointed_line(query, line, column).splitlines()[1] == "  ^"
+    assert place_of_mistake("SELECT ?s WHERE {", 1, 18) == (1, 18), "nothing is misspelt"

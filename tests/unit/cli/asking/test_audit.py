@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from quadloom.asking.audit.report import AuditReport, DefectGroup, SiteAudit
-from quadloom.cli.asking.audit import group_report, report_lines
-from quadloom.model.finding import Severity
+from quadloom.cli.asking.audit_text import group_report, report_lines, screen_lines
+from quadloom.model.finding import Finding, Severity, reported
 from quadloom.web.audit_report import audit_html
 
 
@@ -18,13 +18,13 @@ def group(severity: Severity) -> DefectGroup:
     ("severities", "limit", "said"),
     [
         (("error", "warning"), 5, ""),
-        (("error", "info"), 5, "not shown: 1 group of remarks"),
+        (("error", "info"), 5, "not shown: 1 group of remarks with 2 findings"),
         (
             ("error", "error", "error", "info", "info"),
             2,
-            "not shown: 1 group of errors and warnings, 2 groups of remarks",
+            "not shown: 1 group of errors and warnings with 2 findings, 2 groups of remarks with 4 findings",
         ),
-        (("info", "info", "info"), 1, "not shown: 2 groups of remarks"),
+        (("info", "info", "info"), 1, "not shown: 2 groups of remarks with 4 findings"),
         ((), 5, ""),
     ],
 )
@@ -55,3 +55,28 @@ def test_a_site_without_data_has_no_score() -> None:
     shown = audit_html(report, title="a.example", now=1e9)
     assert "no data to score" in shown and "score of 100" not in shown
     assert "Fix: ." not in shown, "a group without advice"
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (120, 40)])
+def test_the_largest_audit_fits_a_screen_and_says_what_to_do_first(width: int, height: int) -> None:
+    def long(severity: Severity, number: int) -> DefectGroup:
+        example = reported(Finding("bad-date", "no date", severity), f"https://a.example/{'folder/' * 30}{number}")
+        return DefectGroup(
+            severity, "bad-date", "a.example", "/x/", "", f"Path {number}", "no date " * 30, "write one " * 30, 2, 2, 0,
+            (example,), folders={"/x/": 2},
+        )  # fmt: skip
+
+    sites = tuple(
+        SiteAudit(
+            site=f"site-{number}.example", pages=9, with_data=9, errors=9, warnings=9, remarks=0, new=0, still=0,
+            fixed=0, score=1.0, compared=0, types=(), features=(), scored=9,
+        )
+        for number in range(40)
+    )  # fmt: skip
+    groups = (*(long("error", number) for number in range(500)), long("info", 1))
+    lines = list(screen_lines(AuditReport(sites, groups, ()), None, width, height))
+    assert len(lines) <= height - 2, "a line for the hint and one for the prompt"
+    assert max(map(len, lines)) <= width
+    assert lines[lines.index("Do this first:") + 1].startswith(" 1 ✗ 2 pages: no date")
+    assert lines[-1].startswith("not shown: 49")
+    assert len(list(screen_lines(AuditReport(sites, groups, ()), 50, width, height))) > 150, "--limit is kept to"

@@ -35,7 +35,7 @@ def test_a_single_phase_cannot_get_more_than_a_core() -> None:
 
 def test_an_idle_machine_waits_for_hosts() -> None:
     cpu = {"fetch": 1.0, "transform": 2.0, "index": 1.0, "settle": 1.0}
-    found = balance(CrawlState(PAGES, cpu, dict.fromkeys(PAGES, 2.0), workers=2, cores=8))
+    found = balance(CrawlState(PAGES, cpu, dict.fromkeys(PAGES, 2.0), workers=2, cores=8, waits={"hosts": 0.9}))
     assert found.bottleneck == "politeness" and "more sites" in found.advice
 
 
@@ -76,9 +76,12 @@ def test_a_crawl_at_its_bandwidth_is_held_by_that_whatever_single_pages_wait_for
     assert found.bottleneck == "bandwidth" and "10.5 reads/s" in found.advice
 
 
-def test_hosts_are_what_is_left() -> None:
+def test_hosts_are_named_only_if_the_crawl_waited_for_them() -> None:
     assert balance(IDLE._replace(waits={"hosts": 0.9, "disk": 0.1})).bottleneck == "politeness"
-    assert balance(IDLE._replace(waits={})).bottleneck == "politeness"
+    free = balance(IDLE._replace(waits={"hosts": 0.1}))
+    assert not free.bottleneck and "politeness" not in free.advice
+    done = balance(IDLE._replace(waits={"hosts": 1.0}, due=0))
+    assert not done.bottleneck and "Nothing is due" in done.advice
 
 
 def test_a_service_with_pages_before_it_is_the_bottleneck() -> None:
@@ -86,7 +89,7 @@ def test_a_service_with_pages_before_it_is_the_bottleneck() -> None:
     found = balance(IDLE._replace(services=loads, waits={"phases": 0.9}))
     assert found.bottleneck == "services" and "16.0 pages/s" in found.advice and "crawl.workers" not in found.advice
     free = [InstanceLoad("http://s.example/", 90, 3, 4, mean_seconds=0.5, waiting=12)]
-    assert balance(IDLE._replace(services=free)).bottleneck == "politeness"
+    assert not balance(IDLE._replace(services=free)).bottleneck
 
 
 def test_detect_and_extract_are_rows_of_their_own() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from quadloom.documents.archives import warc_records
 from quadloom.maintenance.importing.imported_pages import read_files
 from quadloom.model.finding import Finding
 from quadloom.model.page import Page
@@ -110,13 +111,19 @@ def test_bodies_that_look_like_records_stay_bodies(tmp_path: Path) -> None:
     assert (names, len(findings)) == (["1", "3"], 1)
 
 
-def test_own_records_and_the_end_of_patience(tmp_path: Path) -> None:
+def test_own_records_and_the_end_of_patience(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url = "http://a.example/own"
     own = encode(Page(url, url, 200, (("content-type", "text/html"),), b"<p>own", 1e9, 0.1)).member
-    names, findings = read(tmp_path / "x.warc.gz", own + gzip.compress(record("bad", length="-1")) * 150 + own)
-    assert names == ["own"]
-    assert len(findings) == 101
-    assert "more than 100 bad records" in findings[-1].message
+    data = own + gzip.compress(record("bad", length="-1")) * 150 + own
+    names, findings = read(tmp_path / "x.warc.gz", data)
+    assert (names, len(findings)) == (["own", "own"], 150)
+    # Each of these costs a pass over the rest of the file: a file of n such records would cost n² bytes.
+    monkeypatch.setattr(warc_records, "_FREE_BYTES", 100_000)
+    many = gzip.compress(record("cut", length="9000000")) * 2000
+    names, findings = read(tmp_path / "x.warc.gz", gzip.compress(record("1")) + many + gzip.compress(record("2")))
+    assert names == ["1"]
+    assert 100 < len(findings) < 200
+    assert "bad records, too many" in findings[-1].message
 
 
 @pytest.mark.parametrize("empty", [1, 3, 5000])

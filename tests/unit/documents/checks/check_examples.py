@@ -28,7 +28,7 @@ EXAMPLES: list[Described] = [
      "aggregateRating": {"@type": "AggregateRating", "ratingValue": "4.4", "reviewCount": "89"},
      "additionalProperty": {"@type": "PropertyValue", "name": "weight", "value": "12", "unitCode": "KGM"},
      "offers": {"@type": "Offer", "url": "https://example.com/anvil", "priceCurrency": "USD", "price": "119.99",
-                "priceValidUntil": "2020-11-20", "itemCondition": "https://schema.org/UsedCondition",
+                "priceValidUntil": "2999-11-20", "itemCondition": "https://schema.org/UsedCondition",
                 "availability": "https://schema.org/InStock",
                 "shippingDetails": {"@type": "OfferShippingDetails",
                                     "shippingRate": {"@type": "MonetaryAmount", "value": "3.49", "currency": "USD"}}}},

@@ -134,16 +134,39 @@ def test_a_thousand_dropped_addresses_are_named_up_to_a_limit() -> None:
     assert sum(one.code == "jsonld-term" for one in found) == 1  # which counts them all
 
 
-def test_a_url_template_is_a_remark() -> None:
+def test_a_url_template_is_a_remark_unless_it_is_the_target_of_a_search() -> None:
     action = {
         "@type": "SearchAction",
         "target": "https://site.example/?q={words}",
         "query-input": "required name=words",
     }
-    found = findings(page({"@type": "WebSite", "name": "Site", "potentialAction": action}, "jsonld"))
+    data = {"@type": "WebSite", "name": "Site", "potentialAction": action, "url": "https://site.example/{page}"}
+    found = findings(page(data, "jsonld"))
     assert [(one.code, one.severity, one.path) for one in found if one.code == "jsonld-term"] == [
-        ("jsonld-term", "info", "SearchAction › target")
+        ("jsonld-term", "info", "WebSite › url")
     ]
+
+
+def test_an_address_with_a_space_is_read_as_browsers_read_it() -> None:
+    recipe = {"@type": "Recipe", "name": "Rice", "image": "https://cdn.example/cooking tips 3.png"}
+    text = page(recipe, "jsonld")
+    seen = quadloom.transform(text.encode(), url="https://site.example/rice", content_type="text/html")
+    assert b"<https://cdn.example/cooking%20tips%203.png>" in seen.nquads
+    found = [one for one in seen.findings if one.severity != "info"]
+    assert [(one.code, one.severity, one.path) for one in found] == [("bad-url", "warning", "Recipe › image")]
+    assert found[0].line and "tips 3.png" in text.splitlines()[found[0].line - 1]
+    assert seen.audit.features == (("Recipe", True),)
+
+
+@pytest.mark.parametrize("image", ["no picture", "http://cdn.example:8080https://cdn.example/x.png", "/{picture}.png"])
+def test_a_bad_address_is_not_also_missing(image: str) -> None:
+    recipe = {"@type": "Recipe", "name": "Rice", "image": image}
+    seen = quadloom.transform(
+        page(recipe, "jsonld").encode(), url="https://site.example/rice", content_type="text/html"
+    )
+    found = [one for one in seen.findings if one.severity != "info"]
+    assert len(found) <= 1 and not any("has no image" in one.message for one in seen.findings)
+    assert seen.audit.features == (("Recipe", False),)
 
 
 OTHER_VOCABULARIES = """\

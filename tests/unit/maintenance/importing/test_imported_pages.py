@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from quadloom.maintenance.importing.imported_pages import read_rdf
+from quadloom.model.finding import Finding
 
 PAGE = "http://a.example/"
 NOW = 1.7e9
@@ -32,5 +33,15 @@ def test_claims_that_make_no_sense_are_left_out(
         f'<{PAGE}> <http://www.w3.org/ns/prov#generatedAtTime> "{when}" {about}',
         encoding="utf-8",
     )
-    (found,) = read_rdf(tmp_path / "x.nq", "nq", "", default_graph="", now=NOW)
+    (found,) = read_rdf(tmp_path / "x.nq", "nq", "", default_graph="", now=NOW, report=lambda _finding: None)
     assert (found.page.status, found.page.fetched_at) == expected
+
+
+def test_statements_without_a_graph_are_reported_and_not_lost_in_silence(tmp_path: Path) -> None:
+    (tmp_path / "big.nt").write_text('<http://a.example/s> <http://a.example/p> "x" .\n')
+    found: list[Finding] = []
+    assert not list(read_rdf(tmp_path / "big.nt", "nt", "", default_graph="", now=NOW, report=found.append))
+    assert "1 statements name no graph" in found[0].message and "--graph URL" in found[0].message
+    named = read_rdf(tmp_path / "big.nt", "nt", "", default_graph="http://a.example/", now=NOW, report=found.append)
+    assert len(list(named)) == 1
+    assert len(found) == 1

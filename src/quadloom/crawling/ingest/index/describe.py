@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from quadloom.documents.descriptions import PAGES, page_description
+from quadloom.documents.descriptions import GONE, PAGES, page_description
 from quadloom.documents.syntaxes.terms import XSD, iri
 from quadloom.model.lru import LruCache
-from quadloom.model.outcome import PageRow
+from quadloom.model.outcome import Outcome, PageRow
 from quadloom.model.timestamps import iso_time
 from quadloom.model.wire import decode
-from quadloom.planning.policy.page_row import PageScheduleRow
+from quadloom.planning.policy.page_row import PageScheduleRow, gone_since
 from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog
 
@@ -30,6 +30,8 @@ def description(row: PageRow, status: int, source: str, *, schedule: bool) -> by
     """The statements about a page, as N-Quads. `status`: of the version described; `source`: the page that links to it;
     `schedule`: with its rank and its next visit (`index.schedule`)."""
     about = page_description(row, status, source)
+    if about and row.outcome is Outcome.GONE:
+        about += f'{iri(row.graph)} <{GONE}> "{iso_time(gone_since(row))}"^^<{XSD}dateTime> <{PAGES}> .\n'.encode()
     return about + _schedule_statements(row) if about and schedule and row.schedule else about
 
 

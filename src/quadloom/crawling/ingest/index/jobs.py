@@ -40,9 +40,26 @@ class IndexJobs:
         self.put(jobs)
         outdated = [_outdated(one, batch.known) for one in batch.settlements if one.outcome is Outcome.UNCHANGED]
         self.describe([row for row in outdated if row is not None])
+        self._describe_gone(batch)
         if self._settings.visits and self._indexer is not None:
             rows = [item.page for item in batch.settlements if item.page is not None]
             self._indexer.describe([(row.href, self.visit_description(row)) for row in rows], VISITS)
+
+    def _describe_gone(self, batch: SettleBatch) -> None:
+        """The first visit that does not find a page marks what it stated; the first that finds it again is described as
+        any visit that changes the status."""
+        if self._indexer is None:
+            return
+        rows = [one.page for one in batch.settlements if one.outcome is Outcome.GONE and one.page is not None]
+        self._indexer.describe(
+            [
+                (row.graph, self.description(row, old.status))
+                for row in rows
+                if (row.quads_digest or row.text_digest)
+                and (old := batch.known.get(row.fingerprint)) is not None
+                and old.outcome is not Outcome.GONE
+            ]
+        )
 
     def put(self, jobs: Sequence[IndexJob]) -> None:
         if jobs and self._indexer is not None:

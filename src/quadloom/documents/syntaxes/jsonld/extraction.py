@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
+from typing import NamedTuple
 
 from quadloom.documents.syntaxes import iri as jsonld_iri
 from quadloom.documents.syntaxes.jsonld import json as jsonld_json
@@ -26,7 +27,15 @@ from quadloom.documents.syntaxes.jsonld.loader import (
     with_folder,
 )
 from quadloom.documents.syntaxes.jsonld.rdf import Direction, RdfWriter
-from quadloom.documents.syntaxes.jsonld.terms import HAS_UNKNOWN_KEY, UNKNOWN_KEYWORD, ActiveContext, invalid
+from quadloom.documents.syntaxes.jsonld.terms import (
+    HAS_UNKNOWN_KEY,
+    IN_TEMPLATE,
+    SUSPICIOUS,
+    TEMPLATE_TYPES,
+    UNKNOWN_KEYWORD,
+    ActiveContext,
+    invalid,
+)
 from quadloom.documents.syntaxes.registry import Context, Loader
 from quadloom.documents.syntaxes.sink import Sink
 from quadloom.errors import SyntaxInvalid
@@ -109,6 +118,8 @@ def script_texts(context: Context) -> list[str]:
     elements = context.all_elements
     scripts = elements.named("script")
     types = elements.values(scripts, ("type",))
+    if not TEMPLATE_TYPES.isdisjoint([one for (one,) in types]):
+        context.signs.add(IN_TEMPLATE)
     return [
         elements.text(script)
         for script, (media_type,) in zip(scripts, types, strict=True)
@@ -122,6 +133,8 @@ def _write(context: Context, texts: list[str], line_of: Callable[[int], int]) ->
     )
     if any(map(HAS_UNKNOWN_KEY, texts)):
         context.signs.add(UNKNOWN_KEYWORD)
+    if any('""' in text or "&" in text or '"type"' in text or '" "' in text for text in texts):
+        context.signs.add(SUSPICIOUS)
 
 
 def write(
@@ -148,7 +161,7 @@ def write(
                 message, advice = _REPAIRS[repair]
                 line = line_of(number)
                 findings.append(Finding(f"jsonld-{repair}", message, line=line, advice=advice, syntax="jsonld"))
-            statements, dropped = _statements(value, base, sink, processor)
+            statements, dropped, spaced = _statements(value, base, sink, processor)
         except SyntaxInvalid as error:
             findings.append(_finding(error, line_of(number)))
             continue
@@ -157,7 +170,12 @@ def write(
         if dropped:
             message = f"{dropped} statements left out: an IRI or language tag in them is not well-formed"
             findings.append(Finding(code="jsonld-term", message=message, line=line_of(number), syntax="jsonld"))
-        elif not statements:
+        if spaced:
+            message = f"{spaced} addresses have spaces, which are read as %20"
+            findings.append(
+                Finding("jsonld-spaces", message, line=line_of(number), syntax="jsonld", advice="write %20")
+            )
+        if not statements and not dropped:
             message = "a JSON-LD script says nothing"
             advice = "give it an @context, such as https://schema.org, and properties from that vocabulary"
             line = line_of(number)
@@ -190,18 +208,25 @@ def _bounded(fetch: Loader, loads: int, max_bytes: int) -> ContextLoader:
     return ContextLoader(fetch, loads=loads, max_bytes=max_bytes)
 
 
-def _statements(value: Json, base: str, sink: Sink, processor: ContextProcessor) -> tuple[list[Triple], int]:
-    """Statements of one document, by the fast path or, if that gives up, by the complete one; and how many were
-    dropped."""
+class _Statements(NamedTuple):
+    """`dropped`: statements with a term that is not well-formed; `spaced`: addresses in which spaces were replaced."""
+
+    statements: list[Triple]
+    dropped: int
+    spaced: int
+
+
+def _statements(value: Json, base: str, sink: Sink, processor: ContextProcessor) -> _Statements:
+    """Of one document, by the fast path or, if that gives up, by the complete one."""
     walk = FastWalk(processor, sink.blank, base)
     try:
         walk.document(value)
-        return walk.statements, walk.dropped
+        return _Statements(walk.statements, walk.dropped, walk.spaced)
     except NotSimple:
         statements: list[Triple] = []
-        writer = RdfWriter(lambda s, p, o, _graph: statements.append((s, p, o)), sink.blank)
+        writer = RdfWriter(lambda s, p, o, _graph: statements.append((s, p, o)), sink.blank, spaces=base)
         writer.write(expand_document(processor, ActiveContext.initial(base), value, base))
-        return statements, writer.dropped
+        return _Statements(statements, writer.dropped, writer.spaced)
 
 
 def _finding(error: SyntaxInvalid, line: int) -> Finding:

@@ -41,7 +41,8 @@ class _Plan(NamedTuple):
 
 
 class FastWalk:
-    """Statements of one document into `statements`; `dropped` counts those whose terms were not well-formed."""
+    """Statements of one document into `statements`; `dropped` counts those whose terms were not well-formed, `spaced`
+    the addresses with spaces, which are read as a browser does."""
 
     def __init__(self, processor: ContextProcessor, blank: Callable[[], str], base: str) -> None:
         self._processor = processor
@@ -49,7 +50,7 @@ class FastWalk:
         self._base = base
         self._labels: dict[str, str] = {}
         self.statements: list[tuple[str, str, str]] = []
-        self.dropped = 0
+        self.dropped = self.spaced = 0
 
     def document(self, value: Json) -> None:
         """A whole document. Raises `NotSimple` or what context processing raises."""
@@ -212,7 +213,10 @@ class FastWalk:
             if label is None:
                 label = self._labels[name] = self._blank()
             return label
-        return jsonld_iri.well_formed_term(name)
+        term = jsonld_iri.well_formed_term(name)
+        if term is None and (term := jsonld_iri.spaced_term(name, self._base)) is not None:
+            self.spaced += 1
+        return term
 
     def _state(self, subject: str | None, predicate: str | None, obj: str | None) -> None:
         if subject is None or predicate is None or obj is None:

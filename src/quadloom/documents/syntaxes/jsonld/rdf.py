@@ -27,7 +27,8 @@ class RdfWriter:
     """Writes statements as `subject predicate object` with an optional graph term through `emit`.
 
     `blank` gives a new label at each call; the labels of the document are mapped to such, so that no label of
-    an author can clash. A statement with a term that is not well-formed is dropped; `dropped` counts them.
+    an author can clash. A statement with a term that is not well-formed is dropped; `dropped` counts them. With
+    `spaces`, the page's base, addresses with spaces are read as a browser does; `spaced` counts them.
     """
 
     def __init__(
@@ -36,13 +37,15 @@ class RdfWriter:
         blank: Callable[[], str],
         *,
         direction: Direction | None = None,
+        spaces: str = "",
     ) -> None:
+        self._spaces = spaces
         self._emit = emit
         self._blank = blank
         self._direction = direction
         self._labels: dict[str, str] = {}
         self._indexes: dict[tuple[str, str], str] = {}
-        self.dropped = 0
+        self.dropped = self.spaced = 0
 
     def write(self, expanded: Iterable[Json], graph: str = "") -> None:
         for item in expanded:
@@ -162,7 +165,10 @@ class RdfWriter:
             if label is None:
                 label = self._labels[name] = self._blank()
             return label
-        return jsonld_iri.well_formed_term(name)
+        term = jsonld_iri.well_formed_term(name)
+        if term is None and self._spaces and (term := jsonld_iri.spaced_term(name, self._spaces)) is not None:
+            self.spaced += 1
+        return term
 
 
 def is_language(tag: str) -> bool:

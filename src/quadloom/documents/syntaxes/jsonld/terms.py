@@ -31,6 +31,17 @@ HAS_UNKNOWN_KEY = re.compile(_UNKNOWN_KEY).search
 """The same in text; it may find more."""
 UNKNOWN_KEYWORD = "jsonld:unknown-keyword"
 """The sign of a page with such a key (`Context.signs`)."""
+SUSPICIOUS = "jsonld:suspicious"
+"""The sign of a page whose JSON-LD may have an empty value, an HTML entity or a keyword without @."""
+IN_TEMPLATE = "jsonld:template"
+"""The sign of a page with a script that is a template, in which JSON-LD would be lost."""
+TEMPLATE_TYPES = frozenset(
+    (
+        "text/html", "text/plain", "text/template", "text/x-template", "text/ng-template", "text/x-tmpl",
+        "text/x-handlebars", "text/x-handlebars-template", "text/x-mustache", "x-tmpl-mustache", "text/x-jquery-tmpl",
+        "text/x-underscore-template",
+    )
+)  # fmt: skip
 
 
 class Unset:

@@ -7,10 +7,12 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from quadloom.asking.things.cells import ValueCount
+from quadloom.asking.things.counts import TypeCount
 from quadloom.asking.things.paths import parse_path, write_path
 from quadloom.asking.things.selection import OPERATOR_NAMES, ThingSelection
-from quadloom.asking.things.table import TableColumn, TableRequest, ThingTables, ValueCount
-from quadloom.web.pages.things.types import Choice, TableState, TypeCount, selection_of, tables_of, types_in_use
+from quadloom.asking.things.table import TableColumn, TableRequest, ThingTable, ThingTables
+from quadloom.web.pages.things.types import Choice, TableState, pictures_of, selection_of, tables_of
 from quadloom.web.server.requests import ViewResponse, WebRequest
 
 _MAX_VALUES = 30
@@ -31,14 +33,15 @@ class AskView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ask_page(request: WebRequest) -> ViewResponse:
-    used = types_in_use(request)
+    used = tables_of(request).types()
     types: list[TypeCount] = [*used.types, *used.parts]
     chosen = request.text("type").strip()
     if not chosen:
         return ViewResponse("ask.html", AskView(), {"types": used.types, "parts": used.parts, "chips": []})
     tables = tables_of(request)
     selection = selection_of(request, tables.resolve(chosen))
-    view = _view(tables, selection, request.text("property").strip())
+    shown = tables.table(TableRequest(selection=selection, facets=False, limit=1))
+    view = _view(tables, selection, shown, request.text("property").strip())
     state = TableState(TableRequest(selection=selection))
     base = [("type", view.type)] + [("where", text) for text in view.conditions]
     sort = _sort_for(view)
@@ -61,18 +64,18 @@ def ask_page(request: WebRequest) -> ViewResponse:
             for column in view.columns
         ],
         "choices": [
-            Choice(found.value, _link([*base, ("where", f"{view.property} is {found.value}")]), found.count)
+            Choice(found.label, _link([*base, ("where", f"{view.property} is {found.value}")]), found.count)
             for found in view.values[:_MAX_VALUES]
         ],
         "kind": next((column.kind for column in view.columns if column.path == view.property), "text"),
         "operators": OPERATOR_NAMES,
         "table": state.link(sort=sort) if sort else state.link(),
+        **pictures_of(tables, selection, shown),
     }
     return ViewResponse("ask.html", view, extra)
 
 
-def _view(tables: ThingTables, selection: ThingSelection, property: str) -> AskView:
-    table = tables.table(TableRequest(selection=selection, facets=False, limit=1))
+def _view(tables: ThingTables, selection: ThingSelection, table: ThingTable, property: str) -> AskView:
     path = parse_path(property) if property else ()
     return AskView(
         type=table.type,

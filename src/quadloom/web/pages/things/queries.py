@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse, Response
 
 from quadloom.asking.entity import Value
 from quadloom.asking.sparql.service import form_of
-from quadloom.asking.things.table import fallback_name
+from quadloom.asking.things.cells import fallback_name
 from quadloom.crawling.run.control import Value as ControlValue
 from quadloom.crawling.subscriptions.saved_queries import SavedQuery, checked_query, saved_queries, saved_query
 from quadloom.model.timestamps import iso_time

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from quadloom.asking.sparql.prefixes import shorten
 from quadloom.asking.things.formats import as_csv, as_parquet
-from quadloom.asking.things.paths import PART_TYPES, canonical, parse_path, type_name, write_path
+from quadloom.asking.things.paths import parse_path, type_name, write_path
 from quadloom.asking.things.selection import (
     MOST_CONDITIONS,
     OPERATOR_NAMES,
@@ -20,28 +20,12 @@ from quadloom.asking.things.selection import (
 )
 from quadloom.asking.things.table import MOST_ROWS, PAGE, TableRequest, ThingTable, ThingTables
 from quadloom.errors import NothingFound
-from quadloom.stores.statistics import Statistics
 from quadloom.web.server.errors import HttpError
 from quadloom.web.server.requests import ViewResponse, WebRequest
-from quadloom.web.view.terms import is_iri
 
 _MAX_COLUMNS = 12
-
-
-class TypeCount(msgspec.Struct, frozen=True):
-    """`things`: descriptions of such things on all pages."""
-
-    iri: str
-    name: str
-    short: str
-    things: int
-
-
-class TypesView(msgspec.Struct, frozen=True):
-    """`parts`: types of parts of other things, such as offers and addresses."""
-
-    types: list[TypeCount]
-    parts: list[TypeCount]
+_COORDINATES = ("latitude", "longitude")
+_VIEWS = {"map": "Map", "timeline": "Timeline", "bars": "Chart"}
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -56,25 +40,11 @@ class Choice(msgspec.Struct, frozen=True):
 class ChoiceGroup(msgspec.Struct, frozen=True):
     label: str
     choices: list[Choice]
+    exact: bool = True
 
 
 def types_page(request: WebRequest) -> ViewResponse:
-    return ViewResponse("types.html", types_in_use(request))
-
-
-def types_in_use(request: WebRequest) -> TypesView:
-    """By number of descriptions; both spellings of schema.org together."""
-    counts: dict[str, int] = {}
-    for iri, number in (+Statistics.saved(request.warehouse.stores.catalog).classes).items():
-        if is_iri(iri):
-            counts[canonical(iri)] = counts.get(canonical(iri), 0) + number
-    found = [
-        TypeCount(iri, type_name(iri), shorten(iri), number)
-        for iri, number in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    ]
-    return TypesView(
-        [use for use in found if use.iri not in PART_TYPES][:200], [use for use in found if use.iri in PART_TYPES][:200]
-    )
+    return ViewResponse("types.html", tables_of(request).types())
 
 
 def type_page(request: WebRequest) -> ViewResponse:
@@ -96,8 +66,31 @@ def type_page(request: WebRequest) -> ViewResponse:
         "numbers": _numbered(table) if with_sources else {},
         "has_parquet": find_spec("pyarrow") is not None,
         "all_columns": [*table.columns, *table.other_columns],
+        **pictures_of(tables, wanted.selection, table),
     }
     return ViewResponse("type.html", table, extra)
+
+
+def pictures_of(tables: ThingTables, selection: ThingSelection, table: ThingTable) -> dict[str, object]:
+    """Pictures that fit the things, and the query of each: its columns are those that the picture needs."""
+    columns = [*table.columns, *table.other_columns]
+    name = next((one for one in columns if one.kind == "text"), None)
+    ends = {one.path.rpartition(":")[2]: one for one in reversed(columns)}
+    date = next((one for one in columns if one.kind == "date"), None)
+    number = next(
+        (one for one in columns if one.kind == "number" and one.path.rpartition(":")[2] not in _COORDINATES), None
+    )
+    wanted = {
+        "map": (name, *(ends.get(end) for end in _COORDINATES)),
+        "timeline": (name, date),
+        "bars": (name, number),
+    }
+    queries = {
+        view: tables.as_sparql(selection, tuple(parse_path(one.path) for one in chosen if one is not None))
+        for view, chosen in wanted.items()
+        if None not in chosen and table.total
+    }
+    return {"views": [(view, _VIEWS[view]) for view in queries], "pictured": queries}
 
 
 def table_csv(request: WebRequest) -> Response:
@@ -152,6 +145,8 @@ def selection_of(request: WebRequest, type: str) -> ThingSelection:
         sort=parse_path(sort) if sort else (),
         descending=request.text("order") == "desc",
         sites=request.number("sites", 0, low=0, high=100),
+        alone=request.text("alone") == "1",
+        present=request.text("present") == "1",
     )
 
 
@@ -171,6 +166,7 @@ class TableState:
             found += [("sort", write_path(chosen.sort)), ("order", "desc" if chosen.descending else "asc")]
         if chosen.sites:
             found.append(("sites", str(chosen.sites)))
+        found += [(name, "1") for name in ("alone", "present") if getattr(chosen, name)]
         kept = [(name, value) for name, value in found if name not in changes]
         return kept + [(name, value) for name, value in changes.items() if value]
 
@@ -183,6 +179,13 @@ class TableState:
     def without(self, condition: Condition) -> str:
         kept = [pair for pair in self.parameters() if pair != ("where", condition.write())]
         return f"/type?{urlencode(kept)}"
+
+    def replaced(self, unreadable: str) -> str:
+        """The things that a comparison leaves out: its condition is replaced by this one."""
+        other = parse_condition(unreadable)
+        kept = [("where", one.write()) for one in self.selection.conditions if one.unreadable() != other]
+        rest = [pair for pair in self.parameters() if pair[0] != "where"]
+        return f"/type?{urlencode([*rest, *kept, ('where', unreadable)])}"
 
     def has(self, condition: Condition) -> bool:
         return condition in self.selection.conditions
@@ -201,13 +204,17 @@ def _groups(state: TableState, table: ThingTable) -> list[ChoiceGroup]:
             condition = Condition(parse_path(facet.path), "is", found.value)
             chosen = state.has(condition)
             href = state.without(condition) if chosen else state.narrowed(condition)
-            choices.append(Choice(found.value, href, found.count, chosen))
-        groups.append(ChoiceGroup(facet.label, choices))
+            choices.append(Choice(found.label, href, found.count, chosen))
+        groups.append(ChoiceGroup(facet.label, choices, facet.exact))
     return groups
 
 
 def _chips(state: TableState) -> list[Choice]:
     chips = [Choice(found.describe(), state.without(found)) for found in state.selection.conditions]
+    if state.selection.present:
+        chips.append(Choice("on pages that are still found", state.link(present="")))
+    if state.selection.alone:
+        chips.append(Choice(f"only {type_name(state.selection.type)} itself", state.link(alone="")))
     if state.selection.sites:
         chips.append(Choice(f"described on {state.selection.sites} sites or more", state.link(sites="")))
     return chips

@@ -14,8 +14,9 @@ from urllib.parse import quote
 import pytest
 from starlette.testclient import TestClient
 
+from quadloom.asking.things.cells import CellValue
 from quadloom.asking.things.formats import as_csv
-from quadloom.asking.things.table import CellValue, TableColumn, ThingRow, ThingTable
+from quadloom.asking.things.table import TableColumn, ThingRow, ThingTable
 from quadloom.settings import Settings, WebSettings
 from quadloom.web.app import create_app
 from quadloom.web.server.state import SiteState
@@ -78,7 +79,7 @@ def test_who_is_described_on_two_sites(things: TestClient) -> None:
 def test_what_changed_since_yesterday(things: TestClient) -> None:
     changed = _follow(things, _page(things, "/"), "since yesterday")
     assert "Lamp 1" in changed and "Uma" in changed and "Ivo" not in changed
-    difference = _follow(things, changed, "changed: see how")
+    difference = _follow(things, changed, "changed")
     assert "30.00" in difference and "25.00" in difference
 
 
@@ -252,19 +253,16 @@ def test_same_as_is_merged_by_choice(things: TestClient) -> None:
     assert "keeper" not in _follow(things, merged, "this name alone")
 
 
-def test_statements_have_a_history(things: TestClient) -> None:
-    offer = things.get("/entity.json", params={"iri": "http://shop.example/p/1#it", "history": "1"}).json()
-    spans = {(span["property"].rpartition("/")[2], span["value"]["text"]): span for span in offer["history"]["spans"]}
-    assert (
-        spans["name", "Lamp 1"]["present"]
-        and spans["name", "Lamp 1"]["first_seen"] < spans["name", "Lamp 1"]["last_seen"]
-    )
-    part = next(value for name, value in spans if name == "offers")  # it keeps its name though its price changes
-    priced = things.get("/entity.json", params={"iri": part, "history": "1"}).json()
-    gone = [span for span in priced["history"]["spans"] if not span["present"]]
-    assert {span["property"] for span in gone} == {"http://schema.org/price"}, "the old price"
-    page = _page(things, "/entity?history=1&iri=" + quote(part))
-    assert "no longer" in page
+def test_history_says_what_was_before_and_after(things: TestClient) -> None:
+    """The offer keeps its node though its price changes: each value is that of its time."""
+    lamp = things.get("/entity.json", params={"iri": "http://shop.example/p/1#it", "history": "1"}).json()
+    (change,) = lamp["history"]["changes"]
+    assert (change["property"], change["before"], change["after"]) == ("offers › price", ["30.00 EUR"], ["25.00 EUR"])
+    assert change["page"] == "http://shop.example/p/1" and lamp["history"]["first_seen"] == change["before_at"]
+    page = _page(things, "/entity?history=1&iri=" + quote("http://shop.example/p/1#it"))
+    assert "<del>30.00 EUR</del>" in page and "<ins>25.00 EUR</ins>" in page
+    proof = re.search(r'href="(/page[^"]+#difference)"', page)
+    assert proof is not None and "<del>30.00</del>" in _page(things, unescape(proof.group(1)))
 
 
 def test_the_neighbourhood_opens_by_links(things: TestClient) -> None:

@@ -40,7 +40,8 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> AuditReport:
         ),
         "/de": html("<p>ohne Verweis zurück"),
         "/lamp": html(lamp("5.00", image="/picture.png", sameAs="/moved")),
-        "/offer": html(lamp("6.00")),
+        "/offer": html(lamp("6.00") + "<a href=/fr>fr</a>"),
+        "/fr": html(lamp("7.00", name="Lampe", offers={"@type": "Offer", "price": "7.00", "priceCurrency": "CHF"})),
         "/hidden": html("<p>secret", "<meta name=robots content=noindex>"),
         "/moved": Answer(b"", "text/html", status=301, headers=(("Location", "/de"),)),
     }

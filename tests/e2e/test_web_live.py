@@ -259,7 +259,6 @@ def test_an_analyst_asks_draws_saves_and_subscribes(live: Live, browser: Browser
     if scripts:
         page.locator("#would", has_text="leaves").wait_for()
     page.get_by_role("button", name="Add condition").click()
-    page.get_by_role("link", name="chart, map, timeline, save").click()
     page.get_by_role("link", name="Timeline").click()
     page.locator("svg.figure circle").first.wait_for(state="attached")
     name = f"people-{'with' if scripts else 'without'}-scripts"

@@ -25,6 +25,7 @@ from quadloom_lab.audit.mistakes import MISTAKES, Planted, planted
 from quadloom_lab.audit.published_pages import PUBLISHED
 from quadloom_lab.audit.rival import alarms, finds, run_rival
 from quadloom_lab.audit.sample import drawn, shares, verdicts
+from quadloom_lab.audit.shacl_rival import flagged
 from quadloom_lab.markup import SYNTAXES, page
 from quadloom_lab.realweb.web import RealWeb
 
@@ -42,7 +43,9 @@ class _Page(NamedTuple):
     mistake: Planted | None
 
 
-def audit(*, mistakes: int = 20, types: int = 300, documents: int = 100, rival: Path | None = None) -> None:
+def audit(
+    *, mistakes: int = 20, types: int = 300, documents: int = 100, rival: Path | None = None, shacl: bool = False
+) -> None:
     """Check correct pages and pages with one planted mistake; print what was found and what was a false alarm.
 
     Parameters
@@ -55,12 +58,15 @@ def audit(*, mistakes: int = 20, types: int = 300, documents: int = 100, rival: 
         pages as the web has them, for CPU time
     rival
         folder whose node_modules has @adobe/structured-data-validator and @marbec/web-auto-extractor
+    shacl
+        pySHACL beside it, with shapes made of schema.org's domains and ranges
     """
     s = session()
     schema = vocabularies().schema
     pages = [*_correct(types), *_faulty(mistakes)]
     ours, cpu = _ours(pages)
     theirs = run_rival(rival, schema, [one.text for one in pages]) if rival is not None else None
+    shaped = flagged(schema, [one.text for one in pages]) if shacl else None
     rows: list[tuple[object, ...]] = []
     for kind in ("", *MISTAKES):
         numbers = [number for number, one in enumerate(pages) if (one.mistake.kind if one.mistake else "") == kind]
@@ -69,10 +75,15 @@ def audit(*, mistakes: int = 20, types: int = 300, documents: int = 100, rival: 
         if theirs is not None:
             given = [(pages[number].mistake, theirs.answers[number]) for number in numbers]
             row.append(sum(finds(mistake, said) if mistake else alarms(said) for mistake, said in given))
+        if shaped is not None:
+            row.append(sum(shaped.pages[number] for number in numbers))
         rows.append(tuple(row))
     names = ["mistake", "pages", "quadloom"] + (["rival"] if theirs is not None else [])
+    names += ["pySHACL"] if shaped is not None else []
     sums = [sum(int(str(row[place])) for row in rows[1:]) for place in range(1, len(names))]
     s.table(names, [*rows, ("all mistakes", *sums)])
+    if shaped is not None:
+        s.print(f"CPU-ms of pages of one thing, all in one graph: pySHACL {shaped.cpu:.2f}")
     real = _real(documents)
     costs = [("pages of one thing", cpu, theirs.cpu if theirs is not None else None)]
     _, cpu = _ours(real)

@@ -16,6 +16,7 @@ from quadloom.asking.statistics import all_rows
 from quadloom.asking.urls import PageRows, fingerprint_of, page_of
 from quadloom.model.finding import Finding
 from quadloom.model.outcome import Outcome, PageRow
+from quadloom.model.url import host_of, site_of
 from quadloom.settings import AuditSettings
 from quadloom.stores.opened import Stores
 
@@ -30,12 +31,12 @@ ORDER BY ?s ?p LIMIT {most}"""
 _STATED = """SELECT ?s ?p (LANG(?o) AS ?language) (STR(?o) AS ?value) ?g
 WHERE {{ VALUES (?s ?p) {{ {pairs} }} GRAPH ?g {{ ?s ?p ?o }} FILTER(isLiteral(?o)) }}"""
 _IDENTIFIERS = "sku gtin gtin8 gtin12 gtin13 gtin14 isbn"
-_OF_OFFER = "price priceCurrency availability"
+_OF_THING = "gtin13 isbn datePublished releaseDate birthDate startDate"  # what no language and no seller changes
 _SAME_THINGS = """SELECT ?k ?key ?p
 WHERE {{ VALUES ?k {{ {keys} }} GRAPH ?g {{ ?s ?k ?key . {stated} }} FILTER(isLiteral(?key) && STR(?key) != "") }}
-GROUP BY ?k ?key ?p (LANG(?o) AS ?language) HAVING (COUNT(DISTINCT STR(?o)) > 1 && COUNT(DISTINCT ?g) > 1)
+GROUP BY ?k ?key ?p ?currency HAVING (COUNT(DISTINCT STR(?o)) > 1 && COUNT(DISTINCT ?g) > 1)
 ORDER BY ?key LIMIT {most}"""
-_SAME_STATED = """SELECT ?k ?key ?p (STR(?o) AS ?value) ?g
+_SAME_STATED = """SELECT ?k ?key ?p (STR(?o) AS ?value) ?g ?currency
 WHERE {{ VALUES (?k ?key ?p) {{ {rows} }} GRAPH ?g {{ ?s ?k ?key . {stated} }} }}"""
 _MAX_PAIRS = 200  # in one query
 _QUOTES = re.compile(r'["\\\x00-\x1f]')
@@ -202,10 +203,12 @@ def _conflicts(asked: Asked) -> Iterator[_Conflict]:
 
 
 def _same_things(asked: Asked) -> Iterator[tuple[str, Finding]]:
-    """Things without an @id that have the same number, such as a product's, and differ in a fact."""
+    """Things of one site that have the same number, such as a product's, and differ in a fact: in the price in one
+    currency, or in what neither languages nor sellers change."""
     for stated in (
-        f"VALUES ?p {{ {_terms(_FACTS)} }} ?s ?p ?o",
-        f"?s {_either('offers')} ?of . VALUES ?p {{ {_terms(_OF_OFFER)} }} ?of ?p ?o",
+        f"VALUES ?p {{ {_terms(_OF_THING)} }} ?s ?p ?o",
+        f"?s {_either('offers')} ?of . ?of ?p ?o ; {_either('priceCurrency')} ?currency "
+        f"VALUES ?p {{ {_terms('price')} }}",
     ):
         query = _SAME_THINGS.format(keys=_terms(_IDENTIFIERS), stated=stated, most=_MAX_ROWS)
         suspects = [(one["k"], one["key"], one["p"]) for one in all_rows(asked, query) if one["k"] != one["p"]]
@@ -213,11 +216,12 @@ def _same_things(asked: Asked) -> Iterator[tuple[str, Finding]]:
         for start in range(0, len(suspects), _MAX_PAIRS):
             some = suspects[start : start + _MAX_PAIRS]
             rows = " ".join(f'(<{number}> "{key}" <{predicate}>)' for number, key, predicate in some)
-            found: dict[tuple[str, str, str], dict[str, set[str]]] = {}
+            found: dict[tuple[str, ...], dict[str, set[str]]] = {}
             for one in all_rows(asked, _SAME_STATED.format(rows=rows, stated=stated)):
-                by_page = found.setdefault((one["k"], one["key"], one["p"]), {})
+                site = site_of(host_of(one["g"]))
+                by_page = found.setdefault((one["k"], one["key"], one["p"], site, one.get("currency", "")), {})
                 by_page.setdefault(one["g"], set()).add(one["value"])
-            for (number, key, predicate), by_page in sorted(found.items()):
+            for (number, key, predicate, *_), by_page in sorted(found.items()):
                 first = min(by_page)
                 other = next((page for page in sorted(by_page) if by_page[page].isdisjoint(by_page[first])), None)
                 if other is not None:

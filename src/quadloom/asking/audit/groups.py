@@ -11,10 +11,12 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 import msgspec
 
+from quadloom.documents.checks.profiles import profiles
 from quadloom.model.finding import Finding, FindingRecord, Severity, reported
 from quadloom.model.outcome import PageRow
 from quadloom.model.wire import decode
@@ -33,6 +35,7 @@ _LOSES = frozenset(
     (
         "jsonld-invalid",
         "jsonld-in-template",
+        "offer-expired",
         "rdfa-no-vocabulary",
         "schema-missing-required",
         "schema-namespace",
@@ -183,6 +186,13 @@ def _about(finding: Finding) -> str:
     return f"{finding.syntax} {finding.found or _NUMBER.sub('', _VALUE.sub('', finding.message))}"
 
 
+@lru_cache(maxsize=1)
+def _required() -> frozenset[tuple[str, str]]:
+    """Types and properties without which there is no rich result."""
+    rules = [rule for profile in profiles(("rich-results",)) for rule in profile.rules if not rule.retired]
+    return frozenset((rule.type, name) for rule in rules for name in rule.needs)
+
+
 def _importance(row: PageRow) -> float:
     """1 for a page that no ranking has seen; by its logarithm, since a home page is no thousand others."""
     ranked = decode(row.schedule, PageScheduleRow).importance if row.schedule else 0.0
@@ -209,7 +219,9 @@ def _with_rests(groups: dict[_Key, _Group]) -> dict[_Key, _Group]:
 def _defect(key: _Key, group: _Group) -> DefectGroup:
     first = group.examples[0]
     folders = dict(group.folders.most_common())
-    importance = _LOST if key.code in _LOSES else 1.0
+    property = group.first.path.rpartition(" › ")[2]
+    is_lost = key.code in _LOSES or (key.severity == "error" and (key.type, property) in _required())
+    importance = _LOST if is_lost else 1.0
     return DefectGroup(
         key.severity,
         key.code,

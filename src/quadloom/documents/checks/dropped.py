@@ -32,8 +32,9 @@ def name_dropped_addresses(context: Context, blanks: Mapping[str, int]) -> list[
     if "jsonld" not in blanks:
         return []
     places = JsonldPlaces(context, blanks["jsonld"])
-    found = [_finding(context, one) for one in places.texts(_Dropped(context.base).is_dropped, _MOST)]
-    if len(found) >= sum(int(re.sub(r"\D.*", "", one.message) or 0) for one in vague):
+    counted = sum(int(re.sub(r"\D.*", "", one.message) or 0) for one in vague)
+    found = [_finding(context, one) for one in places.texts(_Dropped(context.base).is_dropped, counted, _MOST)]
+    if len(found) >= counted:
         context.findings = [one for one in context.findings if one.code not in DROPPED]
     return [one for one in found if not _is_search_template(one)]
 

@@ -139,8 +139,9 @@ def _empty(context: Context, blocks: list[tuple[int, int]]) -> Iterator[Finding]
 def _bare_keywords(context: Context, blocks: list[tuple[int, int]]) -> Iterator[Finding]:
     """`"type"` is `@type` only to readers that load schema.org's context; other contexts may define it."""
     for start, end in blocks:
-        first = _BARE.search(context.utf8, start, end)
-        if first is None or not _PLAIN_CONTEXT.search(context.utf8, start, end):
+        source = context.utf8
+        first = next((one for one in _BARE.finditer(source, start, end) if not _has_type(source, one.start())), None)
+        if first is None or not _PLAIN_CONTEXT.search(source, start, end):
             continue
         name = first[1].decode()
         yield placed(
@@ -156,6 +157,12 @@ def _bare_keywords(context: Context, blocks: list[tuple[int, int]]) -> Iterator[
             ),
             first.start(),
         )
+
+
+def _has_type(source: bytes, place: int) -> bool:
+    """Whether the object around a key has @type as well: then `type` is a property that somebody invented."""
+    begin, end = source.rfind(b"{", 0, place), source.find(b"}", place)
+    return source.find(b'"@type"', max(0, begin), end if end >= 0 else len(source)) >= 0
 
 
 def _templates(context: Context, types: frozenset[str]) -> Iterator[Finding]:

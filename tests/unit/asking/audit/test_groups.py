@@ -87,6 +87,18 @@ def test_entries_are_ordered_by_pages_importance_and_severity() -> None:
     ]
 
 
+def test_what_costs_a_rich_result_comes_before_what_is_more_frequent() -> None:
+    escaped = Finding("value-escaped", "x", "warning", path="url")
+    price = Finding("bad-price", "y", "error", type="Offer", path="Product › offers › price")
+    mail = Finding("bad-email", "z", "error", type="Person", path="Person › email")
+    often = ((escaped, 12), (mail, 3), (price, 1))
+    found = {
+        f"https://a.example/{number}": tuple(finding for finding, pages in often if number < pages)
+        for number in range(12)
+    }
+    assert [group.code for group in groups_of(found)] == ["bad-price", "value-escaped", "bad-email"]
+
+
 def test_the_score_is_never_100_beside_an_error() -> None:
     found: dict[str, tuple[Finding, ...]] = {f"https://a.example/{number}": () for number in range(50)}
     assert report_of(found).score is None, "pages that have neither data nor defects say nothing"

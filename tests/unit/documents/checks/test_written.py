@@ -49,6 +49,12 @@ def seen(body: str) -> list[Finding]:
             4,
         ),
         (
+            "<script type=text/x-template>\n<div>\n" + DATA % '"sku": "1"' + "</div>",
+            "jsonld-in-template",
+            "Product in a template",
+            5,
+        ),
+        (
             '<link rel="canonical" href="/lamp">\n<meta property="og:url" content="https://shop.example/old-lamp">',
             "canonical-mismatch",
             "og:url",
@@ -72,6 +78,7 @@ def test_a_planted_mistake_is_found_on_its_line(body: str, code: str, path: str,
         DATA.replace('"https://schema.org"', '{"@vocab": "https://schema.org/", "type": "@type"}')
         % '"brand": {"type": "Brand", "name": "Lux"}',
         DATA % '"sku": "\\"\\""',
+        DATA % '"additionalProperty": {"@type": "PropertyValue", "name": "x", "value": "Type: A"}',
         DATA % '"offers": {"@type": "Offer", "price": "5", "priceCurrency": "EUR", "priceValidUntil": "2999-12-31"}',
         DATA % '"sku": "1"'
         + '<script type="text/html"><script type="application/ld+json">{"@type": "Product"}</script>',

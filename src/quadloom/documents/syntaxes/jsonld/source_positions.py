@@ -71,9 +71,21 @@ class JsonldPlaces:
         self._blocks = jsonld_blocks(context)
         self._found: dict[re.Pattern[bytes], list[re.Match[bytes]]] = {}
 
-    def texts(self, wanted: Callable[[str, str], bool], most: int) -> list[MemberText]:
-        """Texts of the page's JSON-LD, by key and text, with the type of their object; the first `most`."""
+    def texts(self, wanted: Callable[[str, str], bool], least: int, most: int) -> list[MemberText]:
+        """Texts of the page's JSON-LD, by key and text, with the type of their object; the first `most`. Only blocks in
+        which a search finds such a text are read with their places, and all of them if that gives less than `least`."""
+        blocks = [block for block in self._blocks if self._has_text(block, wanted)]
+        if len(blocks) < len(self._blocks):
+            found = list(islice(_TracedPlaces(self._context, self._blanks, blocks).texts(wanted), most))
+            if len(found) >= min(least, most):
+                return found
         return list(islice(self._traced.texts(wanted), most))
+
+    def _has_text(self, block: tuple[int, int], wanted: Callable[[str, str], bool]) -> bool:
+        return any(
+            wanted(str(key, "utf-8", "replace"), str(text, "utf-8", "replace"))
+            for key, text in _TEXT.findall(self._source, *block)
+        )
 
     def find(self, subject: str, predicate: str, value: str, kind: PlaceKind) -> SourcePlace | None:
         place = self._only_place(predicate, value, kind) if self._is_plain else None
@@ -126,6 +138,7 @@ class JsonldPlaces:
         return number is not None and term[-1] == ">" and _number(quoted[1:-1]) == float(number[0])
 
 
+_TEXT = re.compile(rb'"(@?[A-Za-z][\w:-]*)"\s*:\s*\[?\s*"([^"\\]*)"')
 _CONTEXT = re.compile(rb'"@context"\s*:\s*')
 _NUMBER = re.compile(rb"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 
@@ -193,7 +206,7 @@ class _TracedPlaces:
             walk.document(value)
             self._subjects.update(walk.subjects)
         except NotSimple:
-            writer = RdfWriter(lambda _s, _p, _o, _graph: None, sink.blank)
+            writer = RdfWriter(lambda _s, _p, _o, _graph: None, sink.blank, spaces=base)
             try:
                 writer.write(expand_document(processor, ActiveContext.initial(base), value, base))
             except SyntaxInvalid:

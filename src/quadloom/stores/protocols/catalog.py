@@ -33,7 +33,6 @@ class PageSummary(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: int
     outcome: Outcome = Outcome.NEW
     kind: str = ""
-    text_digest: bytes = b""
     schedule: bytes = b""
 
 

@@ -27,7 +27,7 @@ TIER = 200.0  # as the indexes add for each tier
 _IMPORTANCE, _MOST_IMPORTANCE = 0.1, 1.5
 _FEEDS = frozenset(("rss", "atom", "jsonfeed", "sitemap", "sitemapindex", "opml"))
 _FEED, _DATA = 0.7, 0.9  # factors of lists of pages, and of data files
-_PAGES = frozenset(("html", "xhtml", "text", "pdf", "markdown"))
+_PAGES = frozenset(("html", "xhtml", "text", "pdf", "office", "markdown"))
 _NEW, _HALF_LIFE = 1.0, 30.0 * 86_400.0  # what a page of today gains if news are asked for, and when half of it is left
 
 

@@ -192,6 +192,10 @@ class Catalog(Protocol):
         """Archive records were copied (old → new place): make these pages and their visits name the copies."""
         ...
 
+    def forget(self, fingerprints: Sequence[int]) -> None:
+        """Remove these pages, with their visits and leases. Unknown ones are no error."""
+        ...
+
     def unindexed(self, limit: int, after: UnindexedPlace = FIRST_UNINDEXED) -> list[PageRow]:
         """Pages whose quads or text in the indexes are older than what was settled: the replay list, by
         (fetched_at, fingerprint). Empty = the end."""

@@ -101,6 +101,9 @@ class ClusterState:
     def waits(self) -> bool:
         return self.database.waits()
 
+    def waits_for(self) -> dict[str, float]:
+        return self.database.waiting.known()
+
     def take_outage(self) -> float:
         seconds, self.database.away_seconds = self.database.away_seconds, 0.0
         return seconds

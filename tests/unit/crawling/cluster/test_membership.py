@@ -36,6 +36,7 @@ class Session:
         self.wanted = 0.0
         self.requests: list[str] = []
         self.errors: list[BaseException] = []
+        self.waits: dict[str, float] = {}
 
     def call(self, action: Callable[[], object]) -> object:
         return action()
@@ -48,6 +49,9 @@ class Session:
 
     def set_part(self, owned: float, wanted: float) -> None:
         self.shards, self.wanted = round(owned * SHARDS), wanted
+
+    def stuck(self) -> dict[str, float]:
+        return self.waits
 
     def unfinished_shards(self) -> frozenset[int]:
         return self.left

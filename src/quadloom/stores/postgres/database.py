@@ -47,7 +47,7 @@ _ROOM_PAUSE = 2.0  # seconds until a full disk may have room again
 _LARGE = 100_000  # rows whose copying is logged
 _COPIED = re.compile(r"FROM (\w+_whole)\b")
 # A worker that is stopped in the middle of a transaction must not hold its shards' rows for ever.
-_IDLE_IN_TRANSACTION = "30s"
+_IDLE_IN_TRANSACTION = "15s"
 # Every statement searches by key. Fresh tables have no statistics, so the planner would scan them, and its estimate of
 # the cost would make it compile machine code for half a second.
 _PLANNING = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off"

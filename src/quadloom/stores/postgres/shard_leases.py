@@ -23,9 +23,10 @@ from quadloom.process.clock import unix_time
 from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.shards import SHARDS
 
-LEASE_SECONDS = 90.0
+LEASE_SECONDS = 20.0
+_ON_THE_WAY = 1.0  # seconds from the last look at the clock until a request has reached its host
 _SAME_CLOCK = 1.0  # seconds by which clocks of machines may differ without a consequence
-FROZEN_SECONDS = 30.0  # without a word in the middle of a transaction; as long as the server's own limit between two
+FROZEN_SECONDS = 15.0  # without a word in the middle of a transaction; as long as the server's own limit between two
 
 
 def clock_error(before: float, server: float, after: float) -> float:
@@ -52,7 +53,6 @@ class ShardLeases:
         owner: str,
         *,
         duration: float = LEASE_SECONDS,
-        request_seconds: float = 0.0,
         fetches: bool = True,
         clock: Callable[[], float] = unix_time,
     ) -> None:
@@ -63,7 +63,6 @@ class ShardLeases:
         self.clock_error = 0.0  # seconds by which this machine's clock is ahead of the server's, if they are too many
         self.epochs: dict[int, int] = {}
         self.draining: set[int] = set()  # about to be given back: nothing more is leased from them
-        self._request_seconds = request_seconds
         self._clock = clock
 
     @property
@@ -93,9 +92,10 @@ class ShardLeases:
         )
         lost = frozenset(shard for shard, epoch in known.items() if held.get(shard) != epoch)
         if not lost:
-            # A request that begins now must have ended when the next owner may begin one. If shards are lost, nothing
-            # begins until the crawl has forgotten them: it might lease from them while the new owner does.
-            self.begin_until = before + self.duration - self._request_seconds
+            # A request that is sent now has reached its host when the next owner takes over, which then lets the host
+            # wait its full delay. If shards are lost, nothing begins until the crawl has forgotten them: it might
+            # lease from them while the new owner does.
+            self.begin_until = before + self.duration - min(_ON_THE_WAY, self.duration / 4)
         return lost
 
     def workers(self, database: PostgresDatabase) -> int:

@@ -32,6 +32,10 @@ from quadloom.stores.protocols.cluster import ShardQueue, Shards
 from quadloom.stores.shards import SHARDS
 
 _POLL_SECONDS = 0.25  # between two looks for news
+OUTDATED = (
+    "another machine has a newer version of Quadloom, which has changed the database: this worker finishes what is in "
+    "progress and leaves. Install that version here, too, and start it again"
+)
 _ROWS = 200  # of pages read from the catalog at once
 
 
@@ -65,6 +69,7 @@ class Membership:
         self._unindexed: frozenset[int] = frozenset()  # shards taken whose unindexed pages were not queued yet
         self._hot: set[int] = set()  # shards that were reported as too heavy
         self._is_clock_wrong = False
+        self._is_leaving = False
         self._record = b""
         self._workers = 1
         self._answered: int | None = None  # the last request; None = not even those that stand
@@ -98,6 +103,10 @@ class Membership:
     def _beat(self) -> None:
         self._lost |= self._heartbeat.renew(self._amended())
         self._beaten.set()
+        if self._shards.is_outdated and not self._is_leaving:
+            self._is_leaving = True
+            self._notice(OUTDATED)
+            self._session.stop()
         error = self._shards.clock_error
         if bool(error) is not self._is_clock_wrong:
             self._is_clock_wrong = bool(error)

@@ -29,7 +29,7 @@ from quadloom.errors import ServerFull, SettingsError, StoreError, StoreUnavaila
 from quadloom.process.retry import doubling, retry, within
 from quadloom.process.waiting import Waiting
 from quadloom.stores.postgres.arrays import column, columns, register
-from quadloom.stores.postgres.schema import MIGRATIONS
+from quadloom.stores.postgres.schema import ADDITIVE, MIGRATIONS
 from quadloom.stores.postgres.timeouts import network, watch
 from quadloom.stores.sql.statements import EVERYTHING, BulkStatement, Dialect, Row, SqlCondition
 from quadloom.stores.sql.transactions import Transactions
@@ -323,6 +323,8 @@ class PostgresDatabase(Transactions):
             version = self.schema_version()
             if version > len(MIGRATIONS):
                 self._refuse_version(version)
+            if version and not ADDITIVE.issuperset(range(version + 1, len(MIGRATIONS) + 1)):
+                self._refuse_workers(version)
             if version == 0:
                 self.write("CREATE TABLE quadloom_schema(version int NOT NULL)")
                 self.write("INSERT INTO quadloom_schema VALUES(0)")
@@ -331,6 +333,15 @@ class PostgresDatabase(Transactions):
                     self._tell(statement)
                 self.write(statement)
             self.write("UPDATE quadloom_schema SET version=%s", (len(MIGRATIONS),))
+
+    def _refuse_workers(self, version: int) -> None:
+        ((workers,),) = self.execute("SELECT count(*) FROM worker WHERE until > clock_timestamp()")
+        if workers:
+            raise StoreError(
+                f"{self.name} has schema version {version}, and its change to version {len(MIGRATIONS)} would break "
+                f"{workers} workers that run or died a moment ago",
+                hint="stop them first: `quadloom stop --all-workers`",
+            )
 
     def _tell(self, statement: str) -> None:
         """Log what takes minutes: a worker that seems to hang would be killed, and all of it begun again."""

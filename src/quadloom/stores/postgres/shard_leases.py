@@ -21,6 +21,7 @@ from typing import NamedTuple
 from quadloom.errors import ShardsLost
 from quadloom.process.clock import unix_time
 from quadloom.stores.postgres.database import PostgresDatabase
+from quadloom.stores.postgres.schema import MIGRATIONS
 from quadloom.stores.shards import SHARDS
 
 LEASE_SECONDS = 20.0
@@ -61,6 +62,7 @@ class ShardLeases:
         self.duration = duration
         self.begin_until = 0.0  # by this machine's clock, from before the heartbeat was sent: never too late
         self.clock_error = 0.0  # seconds by which this machine's clock is ahead of the server's, if they are too many
+        self.is_outdated = False  # a newer version of the program has changed the tables
         self.epochs: dict[int, int] = {}
         self.draining: set[int] = set()  # about to be given back: nothing more is leased from them
         self._clock = clock
@@ -77,15 +79,16 @@ class ShardLeases:
         """The heartbeat; from any thread, over a connection of its own. Returns the shards that are lost. `record`:
         what the worker says about itself; empty = as before."""
         before = self._clock()
-        ((server,),) = database.execute(
+        ((server, version),) = database.execute(
             "INSERT INTO worker AS w(name, until, started, fetches, record) VALUES(%s, clock_timestamp() + "
             "make_interval(secs => %s), clock_timestamp(), %s, %s) ON CONFLICT(name) DO UPDATE SET "
             "until = excluded.until, seen = clock_timestamp(), fetches = excluded.fetches, "
             "record = CASE WHEN excluded.record = '' THEN w.record ELSE excluded.record END "
-            "RETURNING extract(epoch FROM clock_timestamp())::float8",
+            "RETURNING extract(epoch FROM clock_timestamp())::float8, (SELECT version FROM quadloom_schema)",
             (self.owner, self.duration, self.fetches, record),
         )
         self.clock_error = clock_error(before, server, self._clock())
+        self.is_outdated = version > len(MIGRATIONS)
         known = dict(self.epochs)  # the crawl's thread may take others while the server is asked
         held: dict[int, int] = dict(
             database.execute("SELECT shard, epoch FROM shard_lease WHERE owner=%s", (self.owner,))

@@ -89,7 +89,8 @@ class ClusterState:
 
     def with_read_connection(self, question: Callable[[Catalog], T]) -> T:
         def ask() -> T:
-            with contextlib.closing(PostgresDatabase.read_only(self.url)) as database:
+            # Not `read_only`: a worker that finishes after an upgrade reads newer tables.
+            with contextlib.closing(PostgresDatabase(self.url, writable=False, patience=5.0)) as database:
                 return question(PostgresCatalog(database))
 
         return retry(ask, within(0.0, repeat(_PAUSE), unless=self.waits), StoreUnavailable)

@@ -67,6 +67,11 @@ class State(Protocol):
         """Whether to wait for a server that is away, see `wait_while`."""
         ...
 
+    def waits_for(self) -> dict[str, float]:
+        """What a thread that writes waits for, such as room on the server's disk → since when, unix seconds. Any thread
+        may ask; embedded ones never wait."""
+        ...
+
     def take_outage(self) -> float:
         """Seconds for which the database was away since the last call; 0 = it was not, or it is embedded."""
         ...

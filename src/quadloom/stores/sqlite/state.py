@@ -59,6 +59,9 @@ class EmbeddedState:
     def wait_while(self, wanted: Callable[[], bool]) -> None:
         self.waits = wanted
 
+    def waits_for(self) -> dict[str, float]:
+        return {}
+
     def take_outage(self) -> float:
         return 0.0
 

@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 from starlette.responses import Response
 
-from quadloom.web.api import control, events, export, graph_store, metrics, sparql_protocol
+from quadloom.web.api import control, events, export, graph_store, metrics, reconciliation, sparql_protocol
 from quadloom.web.api.openapi import describe
 from quadloom.web.pages import (
     about,
@@ -258,6 +258,22 @@ _API = (
              parameters=(Parameter("graph", "the graph's IRI", "https://example.org/"),
                          Parameter("default", "the union of all graphs"), _FORMAT),
              produces=graph_store.PRODUCES, runs="querying"),
+    Endpoint(path="/reconcile", handler=reconciliation.endpoint, methods=("GET", "POST"), open=True, runs="scanning",
+             summary="Reconciliation API 0.2 (OpenRefine): the manifest, candidates for names, values of things",
+             parameters=(Parameter("queries", "a batch of queries as JSON", '{"q0": {"query": "Ada"}}'),
+                         Parameter("extend", "things and properties as JSON")),
+             produces=(JSON,), consumes=("application/x-www-form-urlencoded",)),
+    Endpoint(path="/reconcile/suggest/{kind}", handler=reconciliation.suggest, open=True, runs="scanning",
+             summary="Things, types or properties for what is being typed", produces=(JSON,),
+             parameters=(Parameter("kind", "what to suggest", "entity", required=True, place="path",
+                                   choices=("entity", "type", "property")),
+                         Parameter("prefix", "the text typed so far", "ada", required=True),
+                         Parameter("cursor", "how many to skip", "0", kind="integer"))),
+    Endpoint(path="/reconcile/properties", handler=reconciliation.properties, open=True, runs="scanning",
+             summary="Properties that things of a type can be extended by", produces=(JSON,),
+             parameters=(Parameter("type", "the type", "http://schema.org/Person"), _LIMIT)),
+    Endpoint(path="/reconcile/preview", handler=reconciliation.preview, summary="A thing in a small frame", open=True,
+             parameters=(Parameter("id", "the thing's IRI", "http://schema.org/Person", required=True),)),
     Endpoint(path="/events", handler=events.stream, summary="Server-Sent Events of the crawl", runs="inline",
              parameters=(Parameter("kinds", "only these, separated by commas", "settled,finding"),
                          Parameter("after", "only events after this id", kind="integer"),

@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 from starlette.responses import Response
 
-from quadloom.web.api import control, events, export, graph_store, metrics, reconciliation, sparql_protocol
+from quadloom.web.api import cite, control, events, export, graph_store, metrics, reconciliation, sparql_protocol
 from quadloom.web.api.openapi import describe
 from quadloom.web.pages import (
     about,
@@ -258,6 +258,11 @@ _API = (
              parameters=(Parameter("graph", "the graph's IRI", "https://example.org/"),
                          Parameter("default", "the union of all graphs"), _FORMAT),
              produces=graph_store.PRODUCES, runs="querying"),
+    Endpoint(path="/cite", handler=cite.citation, summary="Citations of a thing's values, or of a page", open=True,
+             parameters=(Parameter("iri", "the thing or page", "http://schema.org/Person", required=True),
+                         Parameter("property", "only this property", "schema:name"),
+                         Parameter("format", "how to write them", "text", choices=cite.CHOICES)),
+             produces=cite.PRODUCES),
     Endpoint(path="/reconcile", handler=reconciliation.endpoint, methods=("GET", "POST"), open=True, runs="scanning",
              summary="Reconciliation API 0.2 (OpenRefine): the manifest, candidates for names, values of things",
              parameters=(Parameter("queries", "a batch of queries as JSON", '{"q0": {"query": "Ada"}}'),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-import zlib
 from collections.abc import Callable, Iterable, Sequence
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -16,11 +15,11 @@ from quadloom.asking.urls import page_of
 from quadloom.errors import NothingFound
 from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.model.timestamps import day, iso_time
+from quadloom.stores.archive.warc_record import record_fields
 from quadloom.stores.opened import Stores
 
 _MOST_VALUES = 50
 _MOST_SOURCES = 20  # of one value
-_HEAD_BYTES = 1 << 20  # of a record: its named fields are in them
 _TEX = str.maketrans(
     {sign: f"\\{sign}" for sign in "&%$#_{}"} | {"\\": r"\textbackslash{}", "~": r"\~{}", "^": r"\^{}"}
 )
@@ -90,7 +89,8 @@ def _citation(stores: Stores, row: PageRow, one: Citation, public_url: str) -> C
     for visit in stores.catalog.visits.of(row.fingerprint):
         if row.archive is not None and visit.archive == row.archive:
             fetched = visit.fetched_at
-    copy = f"{public_url.rstrip('/')}/page/body?{urlencode({'url': row.href, 'at': str(fetched)})}"
+    stamp = re.sub(r"\D", "", iso_time(fetched))
+    copy = f"{public_url.rstrip('/')}/memento/{stamp}/{row.href}"
     return msgspec.structs.replace(
         one,
         title=row.title,
@@ -112,13 +112,6 @@ def _record(stores: Stores, ref: ArchiveRef) -> CitedRecord:
         fields.get("warc-payload-digest", ""),
         hashlib.sha256(member).hexdigest(),
     )
-
-
-def record_fields(member: bytes) -> dict[str, str]:
-    """The named fields of a compressed WARC record, their names in small letters."""
-    head = zlib.decompressobj(31).decompress(member, _HEAD_BYTES).partition(b"\r\n\r\n")[0].decode("utf-8", "replace")
-    pairs = (line.partition(": ") for line in head.split("\r\n")[1:])
-    return {name.lower(): value for name, _, value in pairs}
 
 
 def _statement(one: Citation) -> str:

@@ -28,7 +28,7 @@ def test_each_page_that_states_a_value_is_cited_with_its_record(path: Path) -> N
         found = cite(read.stores, THING, "isbn", public_url="https://data.example/")
         assert {(one.page, one.value.text) for one in found if one.value} == {(BOOK, "978-3"), (PERSON, "979-9")}
         for one in found:
-            assert one.record is not None and one.visited and one.archived.startswith("https://data.example/page/body?")
+            assert one.record is not None and one.visited and one.archived.startswith("https://data.example/memento/")
             stored = (path / "archive" / one.record.file).read_bytes()
             member = stored[one.record.offset : one.record.offset + one.record.length]
             assert hashlib.sha256(member).hexdigest() == one.record.sha256

@@ -46,6 +46,7 @@ _OWN_COMMANDS = {
         "sparql": ("asking.sparql:sparql", "Ask the graph in SPARQL."),
         "queries": ("asking.queries:queries", "Save SPARQL queries by name, and run them again."),
         "show": ("asking.show:show", "Show an entity, or a page and its history."),
+        "cite": ("asking.cite:cite", "Cite a value with its page, time and archived record."),
         "stats": ("asking.stats:stats", "Count classes, properties, vocabularies, sites and kinds."),
         "findings": ("asking.stats:findings", "Count the defects found in pages, or list the pages that have them."),
         "audit": ("asking.audit:audit", "Report what is wrong with the data of the sites, and how to fix it."),

@@ -38,6 +38,7 @@ _REASONS = {int(status): status.phrase for status in HTTPStatus}
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _BASE32 = [one + other for one in _ALPHABET for other in _ALPHABET]
 _PAIRS = range(150, -1, -10)
+_HEAD_BYTES = 1 << 20  # of a record, in which its named fields are
 _MEMORABLE = 200  # characters of a header
 MAX_MEMBER_BYTES = 512 * 1024 * 1024  # of one record unpacked: a damaged or forged member must not fill the memory
 
@@ -189,6 +190,25 @@ def _about_file(fields: list[str], block: bytes, at: float) -> bytes:
     lines = ("WARC/1.1", f"WARC-Record-ID: <urn:uuid:{_random_uuid()}>", f"WARC-Date: {_date(at)}", *fields)
     head = "\r\n".join((*lines, f"Content-Type: {_ABOUT_FILE}", f"Content-Length: {len(block)}", "", "")).encode()
     return bytes(igzip.compress(head + block + b"\r\n\r\n", compresslevel=_LEVEL))
+
+
+def revisit(url: str, at: float, digest: str, refers_to: float) -> bytes:
+    """A `revisit` record as a gzip member: at this time the server had the payload that the record of `refers_to`
+    holds. It has no block, so players take the headers from there too."""
+    fields = [
+        "WARC-Type: revisit",
+        "WARC-Profile: http://netpreserve.org/warc/1.1/revisit/identical-payload-digest",
+        f"WARC-Payload-Digest: {digest}",
+        f"WARC-Refers-To-Target-URI: {_flat(url)}",
+        f"WARC-Refers-To-Date: {_date(refers_to)}",
+    ]
+    return bytes(igzip.compress(_head(url, at, fields, 0) + b"\r\n\r\n", compresslevel=_LEVEL))
+
+
+def record_fields(member: bytes) -> dict[str, str]:
+    """The named fields of a compressed record, their names in small letters; its block is not read."""
+    head = isal_zlib.decompressobj(31).decompress(member, _HEAD_BYTES).partition(b"\r\n\r\n")[0]
+    return _fields(head.decode("utf-8", "replace"))
 
 
 def _page(fields: dict[str, str], block: bytes) -> Page:

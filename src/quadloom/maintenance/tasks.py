@@ -15,7 +15,7 @@ from quadloom.asking.questions import WarehouseQueries
 from quadloom.crawling.ingest.link_queries import without_links
 from quadloom.crawling.subscriptions.standing_queries import lines_of
 from quadloom.documents.descriptions import PAGES
-from quadloom.errors import SettingsError, ShardsLost, StoreUnavailable, UsageError
+from quadloom.errors import SettingsError, ShardsLost, StoreError, StoreUnavailable, UsageError
 from quadloom.maintenance.importing.import_files import ImportReport, import_files
 from quadloom.maintenance.markdown_export import write_folder, write_lines
 from quadloom.maintenance.parallel.export import ParallelPages
@@ -33,8 +33,8 @@ from quadloom.process.clock import unix_time
 from quadloom.process.durable import replacing
 from quadloom.process.failpoints import Failpoints
 from quadloom.settings import Settings
-from quadloom.stores.backends import fresh_quads, fresh_text, local_indexes, refilled_quads, shared_text
-from quadloom.stores.opened import Stores
+from quadloom.stores.backends import fresh_quads, fresh_text, local_indexes, open_text, refilled_quads, shared_text
+from quadloom.stores.opened import INDEXES, Stores
 from quadloom.stores.protocols.cluster import Shards
 
 Progress = Callable[[int], None]
@@ -159,7 +159,8 @@ class Maintenance:
 
         `runner`: rebuilds the files of the archive in several processes or on several machines, which write to the
         servers of both indexes; raises `SettingsError` if one of them is in this directory. `resume`: do not rebuild
-        the files again that an interrupted run with a runner has done."""
+        the files again that an interrupted run with a runner has done; without a runner, the pages that a run with
+        `resume` had done when it was killed, unless something else has written to the warehouse since."""
         stores, settings = self._stores, self._stores.settings
         failpoints = Failpoints(settings.crawl.failpoint)
         if runner is not None:
@@ -171,15 +172,18 @@ class Maintenance:
 
         with _all_shards(stores.shards, settings.cluster.heartbeat) as check_shards:
             check_sources(stores, partial=partial)
-            discard(stores.places)
+            resumes = resume and runner is None and _can_resume(stores)
+            if not resumes:
+                discard(stores.places)
             try:
                 chosen = settings if links else without_links(settings)
                 if runner is None:
-                    report = self._fill(batch_done, check_shards, chosen)
+                    report = self._fill(batch_done, check_shards, chosen, resumes)
                 else:
                     report = self._fill_in_parallel(batch_done, check_shards, chosen, runner, resume)
             except BaseException:
-                discard(stores.places)
+                if runner is not None or not resume:
+                    discard(stores.places)
                 raise
             has_folders = commit(stores.places, failpoints)
             if not has_folders:
@@ -235,10 +239,12 @@ class Maintenance:
             reached=Failpoints(self._stores.settings.crawl.failpoint).reach,
         )
 
-    def _fill(self, progress: Progress, check_shards: Callable[[], None], settings: Settings) -> RebuildReport:
+    def _fill(
+        self, progress: Progress, check_shards: Callable[[], None], settings: Settings, resumes: bool
+    ) -> RebuildReport:
         stores = self._stores
         with (
-            closing(SpooledLedger(stores.path)) as ledger,
+            closing(SpooledLedger(stores.path, resume=resumes)) as ledger,
             fresh_quads(stores.places.new("quads"), settings) as quads,
             fresh_text(stores.places.new("text"), settings) as text,
         ):
@@ -265,6 +271,18 @@ class Maintenance:
             quads.finish()
         elsewhere.finish()
         return report
+
+
+def _can_resume(stores: Stores) -> bool:
+    """Whether new indexes are there that this version began to fill."""
+    places, settings = stores.places, stores.settings
+    if set(local_indexes(settings)) != set(INDEXES) or not all(places.new(name).is_dir() for name in INDEXES):
+        return False
+    try:
+        with closing(open_text(places.new("text"), settings, writable=False)) as text:
+            return not text.is_outdated
+    except StoreError:
+        return False
 
 
 def _check_on_servers(settings: Settings) -> None:

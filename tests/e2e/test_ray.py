@@ -14,17 +14,21 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from e2e.test_cluster import WEB, Cluster
+from fakeweb.request_log import RequestLog
 from faults.crawling import finish, finish_alone, kill_group, must_be_read, requests, start
 from quadloom.maintenance.lake.extraction.inputs import sources_of
 from quadloom.maintenance.lake.extraction.messages import Options
 from quadloom.maintenance.lake.extraction.run import extract
+from quadloom.maintenance.parallel.importance import ParallelRanking
 from quadloom.maintenance.verify import FOLDER
 from quadloom.model.page import Page
 from quadloom.model.url import fingerprint
 from quadloom.planning.ranking.link_matrix import LinkMatrix
+from quadloom.planning.ranking.usefulness import RankingRules, rank
 from quadloom.process.bulk_tasks import BulkJob, TaskResult, in_processes
 from quadloom.process.ray_tasks import on_ray_tasks, ray_session
 from quadloom.settings import Settings, StoreSettings
@@ -150,6 +154,99 @@ def test_ray_places_workers_and_restarts_them(tmp_path: Path) -> None:
         assert json.loads(output.splitlines()[-1])["workers"] == 2
         assert must_be_read(serving) <= set(requests(serving))
         assert cluster.left() == 0
+
+
+class RayNodes:
+    """Nodes of a Ray cluster on this machine, as `ray start` makes them."""
+
+    def __init__(self) -> None:
+        self.port = free_port()
+        self.address = f"127.0.0.1:{self.port}"
+        self._nodes: list[psutil.Process] = []
+
+    def start(self, *options: str) -> None:
+        program = [str(Path(sys.executable).with_name("ray")), "start", "--block", *options]
+        sizes = [f"--object-store-memory={80 << 20}", "--node-ip-address=127.0.0.1"]
+        node = subprocess.Popen(
+            [*program, *sizes], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        self._nodes.append(psutil.Process(node.pid))
+
+    def kill(self, place: int) -> None:
+        """The power of a machine fails: the node, and every process that Ray started there."""
+        node = self._nodes[place]
+        for process in [*node.children(recursive=True), node]:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+
+    def close(self) -> None:
+        for place in range(len(self._nodes)):
+            with suppress(psutil.NoSuchProcess):
+                self.kill(place)
+
+
+@pytest.fixture
+def two_nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[RayNodes]:
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(16))
+    nodes = RayNodes()
+    try:
+        nodes.start("--head", f"--port={nodes.port}", "--num-cpus=2", "--include-dashboard=false")
+        wait_until(lambda: is_open(nodes.port), "the head of the cluster", seconds=90.0)
+        nodes.start(f"--address={nodes.address}", "--num-cpus=2")
+        with ray_session(nodes.address) as ray:
+            wait_until(lambda: sum(node["Alive"] for node in ray.nodes()) == 2, "a second node", seconds=90.0)
+        yield nodes
+    finally:
+        nodes.close()
+
+
+@pytest.mark.slow
+def test_importance_on_two_nodes_is_that_of_the_single_run(warehouse: Warehouse, two_nodes: RayNodes) -> None:
+    matrix = LinkMatrix(warehouse.stores.places.links)
+    for number in range(PAGES):
+        targets = {number * by % PAGES for by in (2, 3, 5)} | {number // 2}
+        matrix.append(fingerprint(url(number)), [(fingerprint(url(target)), "plain") for target in targets])
+    matrix.sync()
+    matrix.rebuild()
+    structured = np.arange(matrix.manifest.pages) % 3 == 0
+    rules = RankingRules(variant="mean", tol=1e-8)
+    expected = rank(matrix.blocks(), structured, rules)
+    solve = ParallelRanking(warehouse.path, SETTINGS, on_ray_tasks(two_nodes.address), resume=False, width=17)
+    found = solve(matrix, structured, rules, None)
+    assert matrix.manifest.pages == PAGES and np.ptp(expected.importance) > 0.001
+    assert np.abs(found.importance - expected.importance).max() < 1e-7
+    assert np.abs(found.usefulness - expected.usefulness).max() < 1e-7
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_a_machine_of_a_ray_cluster_dies_and_its_worker_is_started_elsewhere(
+    tmp_path: Path, two_nodes: RayNodes
+) -> None:
+    with serve_in_process(FakeWeb(WEB), log=tmp_path / "requests.jsonl") as serving:
+        cluster = Cluster(tmp_path, serving, delay=0.4)
+        driver = start(
+            tmp_path / "desk", cluster.config, "--json", "crawl", "--ray", two_nodes.address, "--ray-workers", "2",
+            *serving.web.homes,
+        )  # fmt: skip
+        try:
+            cluster.wait("two workers", lambda: cluster.shared_by(2), 120.0)
+            cluster.wait_for_requests(60)
+            before = cluster.owners().keys()
+            two_nodes.kill(1)
+            cluster.wait("one is gone", lambda: len(cluster.owners()) == 1)
+            cluster.wait("it works again", lambda: cluster.shared_by(2), 150.0)
+            assert cluster.owners().keys() == before, "in its own directory"
+            output, told = driver.communicate(timeout=200)
+        finally:
+            if driver.poll() is None:
+                kill_group(driver)
+        assert driver.returncode == 0, told.decode()[-3000:]
+        assert json.loads(output.splitlines()[-1])["workers"] == 2
+        assert must_be_read(serving) <= set(requests(serving)), "nothing is lost"
+        assert not RequestLog(serving.log_path).never_earlier_than(0.4, tolerance=0.05), "nothing is early"
 
 
 @pytest.fixture

@@ -51,6 +51,9 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     archive_writer: Annotated[
         str, doc("s3: folder of this writer's files in the bucket; empty = a random one, chosen once")
     ] = ""
+    timestamp_server: Annotated[
+        str, doc("address of an RFC 3161 server that dates the folders of `quadloom cite --bundle`; empty = none")
+    ] = ""
     quads_query: Annotated[str, doc("SPARQL server: address for queries, relative to stores.quads or a whole URL")] = (
         "query"
     )

@@ -21,6 +21,7 @@ from quadloom.crawling.run.control import Value, ask
 from quadloom.crawling.run.monitor import heartbeat
 from quadloom.crawling.run.report import CrawlReport
 from quadloom.crawling.run.run_history import balance_of_run, runs_of
+from quadloom.maintenance.removal.requests import pending
 from quadloom.model.phase import PHASES
 from quadloom.settings import without_password
 from quadloom.stores.protocols.frontier import HostRow
@@ -155,6 +156,8 @@ def _print(s: Session) -> None:
         traps = read_traps(warehouse.stores.catalog)
         expected = schedule_of(warehouse.stores.catalog, s.settings).planner.expected()
         runs = runs_of(warehouse.stores.catalog, 1)
+        unfinished = pending(warehouse.stores.catalog)
+    summary["forgetting"] = len(unfinished)
     summary["expected"] = msgspec.to_builtins(expected)
     summary["trapped"] = sum(trap.count for trap in traps)
     cluster = cluster_view(rows)
@@ -188,6 +191,8 @@ def _print(s: Session) -> None:
         s.say(f"{on_the_way} batches of seeds and links wait for a worker; to start one: `quadloom worker`")
     if summary.get("text_index") == "outdated":
         s.say(OUTDATED)
+    if unfinished:
+        s.say("a request to forget pages was interrupted; to finish it: `quadloom forget`")
     if traps:
         first = traps[0]
         s.say(f"{first.host}: {first.count} URLs refused: {first.reason}, for example {first.example}")

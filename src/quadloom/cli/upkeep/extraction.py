@@ -20,7 +20,7 @@ from quadloom.maintenance.importing.imported_pages import listed
 from quadloom.maintenance.lake.extraction.inputs import sources_of
 from quadloom.maintenance.lake.extraction.messages import Options
 from quadloom.maintenance.lake.extraction.run import extract
-from quadloom.maintenance.lake.extraction.selection import Selection
+from quadloom.maintenance.lake.extraction.selection import RecordSelection
 
 
 def bulk(
@@ -84,7 +84,7 @@ def bulk(
     if not names:
         raise UsageError("no input is given", hint="for example: `quadloom bulk crawl.warc.gz --to tables`")
     options = Options(format != "nq", format != "parquet", text, skip_duplicates)
-    sources = sources_of(names, base, Selection(domain, mime, language, status), archives)
+    sources = sources_of(names, base, RecordSelection(domain, mime, language, status), archives)
     target = to if "://" in to else str(Path(to).absolute())
     runner = parallel_runner(s, workers, ray)
     with Progress(s, "bulk", total=len(sources), unit="parts") as progress:

@@ -197,6 +197,19 @@ class PostgresDatabase(Transactions):
         finally:
             self.statement_seconds = seconds
 
+    def compact(self) -> None:
+        """Write all tables again without the remains of deleted rows. Other sessions wait meanwhile."""
+        seconds, self.statement_seconds = self.statement_seconds, float("inf")
+        try:
+            self.write("SET statement_timeout = 0")
+            for (table,) in self.execute(
+                "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace"
+            ):
+                self.write(f'VACUUM (FULL, ANALYZE) "{table}"')
+        finally:
+            self.statement_seconds = seconds
+            self.write(f"SET statement_timeout = {int(seconds * 1000) if seconds < float('inf') else 0}")
+
     def cut(self) -> None:
         """From another thread: end the connection, so that a thread that waits for an answer gets an error."""
         with suppress(OSError, ValueError), socket.socket(fileno=os.dup(self._connection.pgconn.socket)) as twin:

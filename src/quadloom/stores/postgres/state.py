@@ -114,6 +114,10 @@ class ClusterState:
     def links_on_the_way(self) -> int:
         return int(self.database.execute("SELECT count(*) FROM link_outbox")[0][0])
 
+    def compact(self) -> None:
+        self.database.write("DELETE FROM event")
+        self.database.compact()
+
     def size(self) -> int:
         return int(
             self.database.execute(

@@ -84,6 +84,11 @@ class State(Protocol):
         """Batches of links, seeds and requests that wait for the workers of their shards; embedded, there are none."""
         ...
 
+    def compact(self) -> None:
+        """Write the tables again, so that nothing of deleted rows is left in the files of the database. Events that
+        were published are dropped. May take minutes and needs as much room as the database has."""
+        ...
+
     def size(self) -> int:
         """Bytes of the database."""
         ...

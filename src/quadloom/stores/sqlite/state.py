@@ -71,6 +71,9 @@ class EmbeddedState:
     def links_on_the_way(self) -> int:
         return 0
 
+    def compact(self) -> None:
+        self._database.compact()
+
     def size(self) -> int:
         return sum(file.stat().st_size for file in self._file.parent.glob(self._file.name + "*"))
 

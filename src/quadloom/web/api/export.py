@@ -35,6 +35,7 @@ _MEDIA = {
     **GRAPH_MEDIA,
     "parquet": "application/vnd.apache.parquet",
     "warc": "application/warc",
+    "wacz": "application/wacz",
     "markdown": "application/x-ndjson",
 }
 _PACKED = {"gz": "application/gzip", "zst": "application/zstd"}

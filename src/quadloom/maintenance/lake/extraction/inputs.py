@@ -15,18 +15,18 @@ from quadloom.errors import UsageError
 from quadloom.maintenance.importing.imported_pages import suffix_of
 from quadloom.maintenance.lake.extraction.messages import Source
 from quadloom.maintenance.lake.extraction.remote import copy_ranges, download, is_remote
-from quadloom.maintenance.lake.extraction.selection import Selection, is_index, selected
+from quadloom.maintenance.lake.extraction.selection import RecordSelection, is_index, selected
 from quadloom.settings import Settings
 
 COMMON_CRAWL = "https://data.commoncrawl.org/"
-_EVERYTHING = Selection()
+_EVERYTHING = RecordSelection()
 _PATHS = re.compile(r"\.paths(?:\.gz)?$")
 
 
 def sources_of(
     names: Iterable[str],
     base: str = "",
-    selection: Selection = _EVERYTHING,
+    selection: RecordSelection = _EVERYTHING,
     archives: str = "",
 ) -> list[Source]:
     """The sources that these paths and addresses name, in their order. Of a folder, each archive is a source, and all

@@ -22,7 +22,7 @@ _COLUMNS = {
 }  # fmt: skip
 
 
-class Selection(msgspec.Struct, frozen=True):
+class RecordSelection(msgspec.Struct, frozen=True):
     """Records of pages that fit everything that is given; () = any. A domain includes the hosts below it; a record of
     several languages fits if it has one of these (codes as in the index, such as `eng`)."""
 
@@ -60,7 +60,7 @@ def is_index(name: str) -> bool:
     return _INDEX.search(name) is not None
 
 
-def selected(index: Path, selection: Selection, prefix: str) -> list[Source]:
+def selected(index: Path, selection: RecordSelection, prefix: str) -> list[Source]:
     """The archives of an index, each with the records that are selected. `prefix`: folder or address before the names
     of archives. Raises `UsageError` if the index cannot be read, or nothing is selected."""
     ranges: dict[str, list[ByteRange]] = {}

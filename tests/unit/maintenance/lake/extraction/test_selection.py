@@ -18,7 +18,7 @@ from quadloom.maintenance.lake.extraction.inputs import COMMON_CRAWL, local_copy
 from quadloom.maintenance.lake.extraction.messages import ByteRange, Options, Source
 from quadloom.maintenance.lake.extraction.part import worker
 from quadloom.maintenance.lake.extraction.run import extract
-from quadloom.maintenance.lake.extraction.selection import Selection
+from quadloom.maintenance.lake.extraction.selection import RecordSelection
 from quadloom.maintenance.lake.place import DirectoryLake
 from quadloom.maintenance.lake.query import ask
 from quadloom.model.page import Page
@@ -113,17 +113,17 @@ def run(folder: Path, sources: list[Source], *, resume: bool = False) -> list[tu
 def test_records_of_an_index_beside_its_archive(index: Path, tmp_path: Path) -> None:
     whole = run(tmp_path / "whole", sources_of([str(index)]))
     assert [host for host, _ in whole] == list(HOSTS)
-    (source,) = sources_of([str(index)], selection=Selection(domains=("a.example",)))
+    (source,) = sources_of([str(index)], selection=RecordSelection(domains=("a.example",)))
     assert source.name == str(tmp_path / "crawl.warc.gz")
     assert run(tmp_path / "some", [source]) == [whole[0], whole[2]]  # at their own offsets
-    (source,) = sources_of([str(index)], selection=Selection(languages=("deu",)))
+    (source,) = sources_of([str(index)], selection=RecordSelection(languages=("deu",)))
     assert [host for host, _ in run(tmp_path / "german", [source])] == [HOSTS[1], HOSTS[3]]
     with pytest.raises(UsageError, match="no record that fits"):
-        sources_of([str(index)], selection=Selection(mimes=("text/turtle",)))
+        sources_of([str(index)], selection=RecordSelection(mimes=("text/turtle",)))
 
 
 def test_only_the_ranges_are_fetched(index: Path, tmp_path: Path, served: Archives) -> None:
-    (source,) = sources_of([str(index)], "", Selection(domains=("a.example", "b.example")), served.url)
+    (source,) = sources_of([str(index)], "", RecordSelection(domains=("a.example", "b.example")), served.url)
     served.fail = 2  # each is tried again
     hosts = [host for host, _ in run(tmp_path / "tables", [source])]
     assert hosts == list(HOSTS[:3])
@@ -168,7 +168,7 @@ def test_the_columnar_index_of_common_crawl(index: Path, tmp_path: Path) -> None
         for entry in entries
     ]  # fmt: skip
     parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "part.parquet")
-    wanted = Selection(domains=("a.example",), mimes=("text/html",))
+    wanted = RecordSelection(domains=("a.example",), mimes=("text/html",))
     assert sources_of([str(tmp_path / "part.parquet")], selection=wanted) == sources_of([str(index)], selection=wanted)
 
 

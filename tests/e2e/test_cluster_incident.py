@@ -89,13 +89,14 @@ def test_workers_wait_for_room_at_the_database_and_say_so(tmp_path: Path) -> Non
             cluster.wait_for_requests(100)
             for statement in _FULL:
                 cluster.change(statement)
-            cluster.wait("both say what they wait for", lambda: waits(cluster) == 2)
+            # The other one says it, too, as soon as it has something to write.
+            cluster.wait("a worker says what it waits for", lambda: waits(cluster) > 0)
             time.sleep(2 * LEASE)
             assert [worker.poll() for worker in workers] == [None, None], "nobody ends"
             assert cluster.shared_by(2), "and nobody loses a shard"
             during = serving.load().requests
             cluster.change("DROP TRIGGER is_full ON page")
-            cluster.wait("both go on", lambda: serving.load().requests > during and not waits(cluster), 30.0)
+            cluster.wait("they go on", lambda: serving.load().requests > during and not waits(cluster), 30.0)
             cluster.wait("nothing left", lambda: cluster.left() == 0, 120.0)
             cluster.wait("all indexed", lambda: cluster.behind() == 0)
             for worker in workers:

@@ -190,7 +190,7 @@ class Warehouse:
 
     @property
     def maintenance(self) -> Maintenance:
-        """Export, import, verify, rebuild, prune."""
+        """Export, import, verify, rebuild, prune, forget."""
         from quadloom.maintenance.tasks import Maintenance
 
         return Maintenance(self.stores, self.ask, self._reopen)
@@ -346,12 +346,13 @@ class Warehouse:
         self._opened_with = stored_scope(self.settings.crawl, catalog)
         return self._opened_with
 
-    def _reopen(self) -> None:
+    def _reopen(self) -> Stores:
         """Open everything again without releasing the lock."""
         self._opened.close()
         for name in ("_runs", "ask"):
             self.__dict__.pop(name, None)
         self._compose()
+        return self.stores
 
 
 def _make_writable(path: Path) -> None:

@@ -94,6 +94,7 @@ _OWN_COMMANDS = {
             "upkeep.maintenance:prune",
             "Remove superseded visits older than index.retention from the archive.",
         ),
+        "forget": ("upkeep.removal:forget", "Remove pages or sites for good, and never visit them again."),
         "backup": ("upkeep.backup:backup", "Copy the warehouse to a directory or bucket, also while it is in use."),
         "restore": ("upkeep.backup:restore", "Make a warehouse from a backup."),
         "lake": ("upkeep.lake:lake", "Write quads, pages, links and findings as Parquet files, and ask them in SQL."),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,14 +13,17 @@ from quadloom.asking.export.dump import DumpReport, export_to, parse_format
 from quadloom.asking.export.selection import Selection
 from quadloom.asking.questions import WarehouseQueries
 from quadloom.crawling.ingest.link_queries import without_links
+from quadloom.crawling.subscriptions.standing_queries import lines_of
 from quadloom.documents.descriptions import PAGES
 from quadloom.errors import SettingsError, ShardsLost, StoreUnavailable, UsageError
 from quadloom.maintenance.importing.import_files import ImportReport, import_files
 from quadloom.maintenance.parallel.export import ParallelPages
 from quadloom.maintenance.parallel.rebuild import ParallelRebuild
 from quadloom.maintenance.parallel.statistics import recount
-from quadloom.maintenance.prune import PruneReport, prune
 from quadloom.maintenance.rebuild import RebuildReport, check_sources, rebuild
+from quadloom.maintenance.removal.forget import Removal, begin
+from quadloom.maintenance.removal.prune import PruneReport, prune
+from quadloom.maintenance.removal.requests import ForgetReport, pending
 from quadloom.maintenance.swap import SpooledLedger, commit, discard, write_marks
 from quadloom.maintenance.text_export.chunks import write_chunks
 from quadloom.maintenance.text_export.markdown import write_folder, write_lines
@@ -31,7 +34,7 @@ from quadloom.process.clock import unix_time
 from quadloom.process.durable import replacing
 from quadloom.process.failpoints import Failpoints
 from quadloom.settings import Settings
-from quadloom.stores.backends import fresh_quads, fresh_text, local_indexes, refilled_quads
+from quadloom.stores.backends import fresh_quads, fresh_text, local_indexes, refilled_quads, shared_text
 from quadloom.stores.opened import Stores
 from quadloom.stores.protocols.cluster import Shards
 
@@ -39,9 +42,10 @@ Progress = Callable[[int], None]
 
 
 class Maintenance:
-    """`reopen` closes all stores and opens them again; new indexes take the place of the old ones in between."""
+    """`reopen` closes all stores and opens them again; new indexes take the place of the old ones in between. Returns
+    what is open now."""
 
-    def __init__(self, stores: Stores, queries: WarehouseQueries, reopen: Callable[[], None]) -> None:
+    def __init__(self, stores: Stores, queries: WarehouseQueries, reopen: Callable[[], Stores]) -> None:
         self._stores = stores
         self._queries = queries
         self._reopen = reopen
@@ -184,7 +188,7 @@ class Maintenance:
             if not has_folders:
                 write_marks(stores, failpoints)
         if has_folders:
-            self._reopen()
+            self._stores = self._reopen()
         return report
 
     def prune(self, before: float) -> PruneReport:
@@ -193,6 +197,46 @@ class Maintenance:
         references yet, and would be removed."""
         with _all_shards(self._stores.shards, self._stores.settings.cluster.heartbeat):
             return prune(self._stores, before)
+
+    def forget(self, rules: Sequence[str] = (), *, progress: Progress = lambda _pages: None) -> list[ForgetReport]:
+        """Finish what earlier requests have left, then remove all that these patterns of the scope match
+        (`removal.requests.rules_of`), and exclude it from the scope. `progress` gets the pages of rebuilt indexes.
+        Raises `WarehouseLocked` while other workers run on a shared database."""
+        settings = self._stores.settings
+        if settings.stores.is_shared and local_indexes(settings):
+            raise SettingsError(
+                "other workers have indexes in their own folders, which this command cannot reach",
+                hint="move quads and text to servers (stores.quads, stores.text), then run it again",
+            )
+        with _all_shards(self._stores.shards, settings.cluster.heartbeat):
+            names = pending(self._stores.catalog)
+            if rules:
+                names.append(begin(self._stores, rules))
+        return [self._forget(name, progress) for name in names]
+
+    def _forget(self, name: str, progress: Progress) -> ForgetReport:
+        settings = self._stores.settings
+        with _all_shards(self._stores.shards, settings.cluster.heartbeat):
+            removal = self._removal(name)
+            if removal.request.rules:
+                removal.remove()
+        if removal.request.rules:
+            # Engines keep what was deleted until they merge files, and Oxigraph's dictionary of strings for ever.
+            if local_indexes(settings) or shared_text(settings) is not None:
+                self.rebuild(links=False, progress=progress)
+            else:
+                self.recount()
+        with _all_shards(self._stores.shards, settings.cluster.heartbeat):
+            return self._removal(name).finish()
+
+    def _removal(self, name: str) -> Removal:
+        limits = self._stores.settings.limits
+        return Removal(
+            self._stores,
+            name,
+            ask=lambda query: lines_of(self._queries.queries, query, limits),
+            reached=Failpoints(self._stores.settings.crawl.failpoint).reach,
+        )
 
     def _fill(self, progress: Progress, check_shards: Callable[[], None], settings: Settings) -> RebuildReport:
         stores = self._stores

@@ -28,11 +28,13 @@ from quadloom.fetching.http.sign_in import NOTHING, SignIn
 from quadloom.fetching.politeness import AddressClock, retry_after
 from quadloom.fetching.transport import (
     REDIRECTS,
+    TOO_LATE,
     Done,
     FetchRequest,
     Result,
     header_lines,
     identity,
+    is_too_late,
     make_failure,
     refused_hop,
     status_is_transient,
@@ -217,6 +219,8 @@ class CurlTransport:
         now = self._monotonic()
         at = self._addresses.reserve(job.addresses[0], now) if job.request.paced else now
         expires = job.request.expires
+        if is_too_late(job.request, self._now() + (at - now)):
+            return self._unsent(job)
         if expires and self._now() + (at - now) + self._limits.total_seconds > expires:
             message = "the lease would end before the turn of this address comes"
             return self._fail(job, "timeout", message, transient=True)
@@ -242,8 +246,10 @@ class CurlTransport:
                 self._start(job)
 
     def _start(self, job: _Job) -> None:
-        job.working_since = self._monotonic()
         request, now, limit = job.request, self._now(), self._limits.total_seconds
+        if is_too_late(request, now):
+            return self._unsent(job)
+        job.working_since = self._monotonic()
         if (
             request.expires and now - _LATE + limit > request.expires
         ):  # in time for its turn, but the machine was paused
@@ -276,7 +282,7 @@ class CurlTransport:
     def _new_transfer(self, certificate: str) -> Transfer:
         proxy = self._proxy
         verdict = self.guard.address_verdict if proxy is None else proxy.verdict
-        return Transfer(self._limits, verdict, self._ca_file, proxy, certificate)
+        return Transfer(self._limits, verdict, self._ca_file, proxy, certificate, self._now)
 
     def _transferred(self, transfer: Transfer, job: _Job, code: int, text: str) -> None:
         body = transfer.body
@@ -284,7 +290,9 @@ class CurlTransport:
             transfer.finish_headers()
         if self._signer is not None:
             self._signer.answered(job.url, transfer.headers)
-        if code and not transfer.verdict:
+        if transfer.verdict == TOO_LATE:
+            self._unsent(job)
+        elif code and not transfer.verdict:
             self._broken(transfer, job, code, text)
         elif isinstance(transfer.verdict, tuple):
             self._fail(job, *transfer.verdict, status=transfer.status, headers=transfer.headers)
@@ -367,6 +375,11 @@ class CurlTransport:
             findings=findings,
             wire_bytes=transfer.header_bytes + (body.wire if body is not None else 0),
         )
+
+    def _unsent(self, job: _Job) -> None:
+        """Nothing was sent, so it took no time: that tells it apart from a host that does not answer."""
+        job.working_since, job.seconds = None, 0.0
+        self._fail(job, *TOO_LATE, transient=True)
 
     def _fail(
         self,

@@ -29,6 +29,8 @@ from quadloom.model.page import Failure, Hop, Page
 from quadloom.stores.protocols.archive import ArchiveRecord
 
 _WIRE_HEADERS = frozenset({"content-encoding", "transfer-encoding", "content-length"})
+_ABOUT_FILE = "application/warc-fields"  # Content-Type of records about a file, not a page
+_REMOVED = "urn:quadloom:removed"
 _ASIDE = "x-archive-orig-"
 _LEVEL = 1
 _REASONS = {int(status): status.phrase for status in HTTPStatus}
@@ -148,14 +150,14 @@ def decode(member: bytes, place: str) -> Page | Failure:
 
 
 def parse(data: bytes, place: str) -> Page | Failure | None:
-    """As `decode`, for an unpacked record; None = the `warcinfo` record that begins a file."""
+    """As `decode`, for an unpacked record; None = it describes the file (`file_header`, `tombstone`)."""
     try:
         head, mark, rest = data.partition(b"\r\n\r\n")
         fields = _fields(head.decode("utf-8"))
         block = rest[: int(fields["content-length"])]
         if not mark or len(rest) != len(block) + 4:
             raise ValueError("the length of its block is wrong")
-        if fields["warc-type"] == "warcinfo":
+        if fields["content-type"] == _ABOUT_FILE:
             return None
         if fields["warc-type"] == "metadata":
             return _failures.decode(block)
@@ -174,9 +176,19 @@ def damaged(place: str, reason: str) -> ArchiveDamaged:
 def file_header(name: str, at: float) -> bytes:
     """The `warcinfo` record that begins every file, as a gzip member."""
     block = f"software: Quadloom\r\nformat: WARC File Format 1.1\r\nfilename: {name}\r\n".encode()
-    fields = ["WARC-Type: warcinfo", f"WARC-Filename: {name}", "Content-Type: application/warc-fields"]
+    return _about_file(["WARC-Type: warcinfo", f"WARC-Filename: {name}"], block, at)
+
+
+def tombstone(records: int, at: float) -> ArchiveRecord:
+    """A record in the place of so many that were removed for good: it says when and how many, and nothing of them."""
+    block = f"action: removed on request\r\nrecords: {records}\r\n".encode()
+    fields = ["WARC-Type: metadata", f"WARC-Target-URI: {_REMOVED}"]
+    return ArchiveRecord(_REMOVED, _about_file(fields, block, at))
+
+
+def _about_file(fields: list[str], block: bytes, at: float) -> bytes:
     lines = ("WARC/1.1", f"WARC-Record-ID: <urn:uuid:{_random_uuid()}>", f"WARC-Date: {_date(at)}", *fields)
-    head = "\r\n".join((*lines, f"Content-Length: {len(block)}", "", "")).encode()
+    head = "\r\n".join((*lines, f"Content-Type: {_ABOUT_FILE}", f"Content-Length: {len(block)}", "", "")).encode()
     return bytes(igzip.compress(head + block + b"\r\n\r\n", compresslevel=_LEVEL))
 
 

@@ -119,6 +119,12 @@ class Shards(Protocol):
         within a second. As of the last heartbeat."""
         ...
 
+    @property
+    def is_outdated(self) -> bool:
+        """A newer version of the program has changed the tables, in a way that lets this one finish. As of the last
+        heartbeat."""
+        ...
+
     def queues(self) -> dict[int, ShardQueue]:
         """What waits in the shards of this worker; those without anything are left out."""
         ...

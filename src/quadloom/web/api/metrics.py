@@ -7,14 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 from starlette.responses import Response
 
-from quadloom.asking.report.numbers import counts_of
+from quadloom.asking.report.numbers import counts_of, store_counts
 from quadloom.crawling.cluster.view import ClusterView
-from quadloom.errors import QuadloomError
+from quadloom.errors import QuadloomError, StoreUnavailable
 from quadloom.model.service import InstanceLoad
 from quadloom.planning.policy.demand import ExpectedFreshness
 from quadloom.planning.refresh.state import schedule_of
 from quadloom.settings import without_password
 from quadloom.stores.statistics import statements_of
+from quadloom.warehouse import Warehouse
 from quadloom.web.server.rendering import json_response
 from quadloom.web.server.requests import WebRequest
 
@@ -51,18 +52,23 @@ def live(_request: WebRequest) -> Response:
 def ready(request: WebRequest) -> Response:
     """503 with the reason if a store cannot be read."""
     try:
-        stores = request.site.reader.ask(
-            lambda warehouse: {
-                "catalog": len(warehouse.stores.catalog.counts()),
-                "quads": statements_of(warehouse.stores.catalog, warehouse.stores.quads),
-                "text": len(warehouse.stores.text),
-                "archive_bytes": warehouse.stores.archive.size(),
-            }
-        )
+        stores = request.site.reader.ask(_answers)
     except QuadloomError as error:
         body = {"ok": False, "status": 503, "error": error.message, "hint": error.hint or "run `quadloom check`"}
         return Response(msgspec.json.encode(body), 503, media_type="application/json", headers={"Retry-After": "5"})
     return json_response({"state": "ready", "stores": stores, "crawl": request.site.crawl.report() is not None})
+
+
+def _answers(warehouse: Warehouse) -> dict[str, int]:
+    """What each store has. Raises `StoreUnavailable` with those that do not answer."""
+    has, away = store_counts(warehouse.stores, patient=False)
+    if away:
+        raise StoreUnavailable("; ".join(f"{name}: {reason}" for name, reason in away.items()))
+    names = {"quads": "quads", "text": "text", "archive": "archive_bytes"}
+    return {
+        "catalog": len(warehouse.stores.catalog.counts()),
+        **{names[name]: count for name, count in has.items()},
+    }
 
 
 def _lines(request: WebRequest) -> Iterator[str]:

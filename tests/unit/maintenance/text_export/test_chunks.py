@@ -15,7 +15,7 @@ from quadloom.warehouse import Warehouse
 from unit.web.web_fixture import store_page
 
 FIRST, LATER = 1_700_000_000.0, 1_700_100_000.0
-EVENT = '{"@context": "https://schema.org", "@type": "Event", "@id": "#it", "name": "Event %d", "startDate": "2026-05-%02d"}'
+EVENT = '{"@context": "https://schema.org", "@type": "Event", "@id": "#it", "name": "Event %d", "startDate": "%s"}'
 
 
 def url(number: int) -> str:
@@ -23,7 +23,7 @@ def url(number: int) -> str:
 
 
 def page(number: int, *, second: str = "the second part has some words about gardens and rivers") -> str:
-    data = f'<script type="application/ld+json">{EVENT % (number, 1 + number % 28)}</script>'
+    data = f'<script type="application/ld+json">{EVENT % (number, f"2026-05-{1 + number % 28:02d}")}</script>'
     return (
         f"<html lang=en><title>Page {number}</title><main><h1>Event {number}</h1>"
         f"<p>The first part of page {number} has some words about music and bridges.</p>"

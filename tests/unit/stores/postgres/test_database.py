@@ -20,6 +20,7 @@ from quadloom.model.url import Url
 from quadloom.model.visit import Visit
 from quadloom.settings import Settings, StoreSettings
 from quadloom.stores.frontier.policy import FrontierPolicy
+from quadloom.stores.postgres import database as module
 from quadloom.stores.postgres.arrays import columns
 from quadloom.stores.postgres.catalog import PostgresCatalog
 from quadloom.stores.postgres.database import PostgresDatabase, plain
@@ -158,6 +159,27 @@ def test_tables_of_a_newer_version_are_left_alone() -> None:
     for way in (PostgresDatabase.open, PostgresDatabase.read_only):
         with pytest.raises(StoreError, match=f"version {len(MIGRATIONS) + 1}"):
             way(url)
+
+
+@pytest.mark.parametrize("is_additive", [True, False])
+def test_tables_change_under_running_workers_only_if_that_breaks_none(
+    is_additive: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, next_version = postgres().url(), len(MIGRATIONS) + 1
+    database = PostgresDatabase.open(url)
+    leases = ShardLeases("old:1", duration=20.0)
+    leases.renew(database)
+    monkeypatch.setattr(module, "MIGRATIONS", (*MIGRATIONS, ("ALTER TABLE page ADD COLUMN new int",)))
+    monkeypatch.setattr(module, "ADDITIVE", frozenset({next_version} if is_additive else ()))
+    if not is_additive:
+        with pytest.raises(StoreError, match="would break 1 workers"):
+            PostgresDatabase.open(url)
+        leases.leave(database)
+    PostgresDatabase.open(url).close()
+    assert database.schema_version() == next_version
+    leases.renew(database)
+    assert leases.is_outdated, "the old worker notices at its heartbeat"
+    database.close()
 
 
 def test_many_may_make_the_tables_at_once() -> None:

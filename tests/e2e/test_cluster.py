@@ -78,6 +78,10 @@ class Cluster:
         with psycopg.connect(self.url, autocommit=True) as connection:
             return connection.execute(statement).fetchall()
 
+    def change(self, statement: str) -> None:
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(statement)  # type: ignore[call-overload]
+
     def owners(self) -> dict[str, int]:
         """Shards by worker, those alive only."""
         rows = self.rows(

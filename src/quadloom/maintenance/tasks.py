@@ -17,7 +17,6 @@ from quadloom.crawling.subscriptions.standing_queries import lines_of
 from quadloom.documents.descriptions import PAGES
 from quadloom.errors import SettingsError, ShardsLost, StoreError, StoreUnavailable, UsageError
 from quadloom.maintenance.importing.import_files import ImportReport, import_files
-from quadloom.maintenance.markdown_export import write_folder, write_lines
 from quadloom.maintenance.parallel.export import ParallelPages
 from quadloom.maintenance.parallel.rebuild import ParallelRebuild
 from quadloom.maintenance.parallel.statistics import recount
@@ -26,6 +25,8 @@ from quadloom.maintenance.removal.forget import Removal, begin
 from quadloom.maintenance.removal.prune import PruneReport, prune
 from quadloom.maintenance.removal.requests import ForgetReport, pending
 from quadloom.maintenance.swap import SpooledLedger, commit, discard, write_marks
+from quadloom.maintenance.text_export.chunks import write_chunks
+from quadloom.maintenance.text_export.markdown import write_folder, write_lines
 from quadloom.maintenance.verify import VerifyReport, verify
 from quadloom.model.event import EventKind
 from quadloom.process.bulk_tasks import Runner, in_processes
@@ -73,8 +74,8 @@ class Maintenance:
         chosen = selection or Selection()
         wanted = format or (Path(target).name.partition(".")[2] if isinstance(target, str | Path) else "") or "nq"
         name, packing = parse_format(wanted)
-        if name == "markdown":
-            return self._export_markdown(target, packing, chosen, progress, runner)
+        if name in ("markdown", "chunks"):
+            return self._export_texts(name, target, packing, chosen, progress, runner)
         if not isinstance(target, str | Path):
             with TemporaryDirectory(prefix="quadloom-export-") as folder:
                 pages = self._pages(runner, Path(folder) / "tasks", resume=False)
@@ -84,8 +85,9 @@ class Maintenance:
         with replacing(path) as stream:
             return export_to(self._queries, stream, wanted, chosen, unix_time(), progress, pages)
 
-    def _export_markdown(
+    def _export_texts(
         self,
+        name: str,
         target: str | Path | BinaryIO,
         packing: str,
         selection: Selection,
@@ -94,14 +96,15 @@ class Maintenance:
     ) -> DumpReport:
         """Into a stream or file as JSON Lines; into a folder, which a name without a suffix is, as files."""
         if runner is not None:
-            raise UsageError("Markdown is written by one process", hint="leave out --workers and --ray")
+            raise UsageError(f"{name} is written by one process", hint="leave out --workers and --ray")
+        write = write_chunks if name == "chunks" else write_lines
         if not isinstance(target, str | Path):
-            return write_lines(self._stores, target, packing, selection, progress)
+            return write(self._stores, target, packing, selection, progress)
         path = Path(target)
-        if path.is_dir() or not (path.suffix or path.exists()):
+        if name == "markdown" and (path.is_dir() or not (path.suffix or path.exists())):
             return write_folder(self._stores, path, selection, progress)
         with replacing(path) as stream:
-            return write_lines(self._stores, stream, packing, selection, progress)
+            return write(self._stores, stream, packing, selection, progress)
 
     def _pages(self, runner: Runner | None, folder: Path, *, resume: bool) -> ParallelPages | None:
         return ParallelPages(self._stores, runner, folder, resume=resume) if runner is not None else None

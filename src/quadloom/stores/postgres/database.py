@@ -282,10 +282,11 @@ class PostgresDatabase(Transactions):
     def _recognised(self, error: psycopg.Error) -> StoreError:
         errors = _driver().errors
         if isinstance(error, errors.DiskFull) or "No space left on device" in str(error):
-            reason = f"no room left on the server of {self.name}; all that was acknowledged is safe"
-            self.waiting.on(reason)
+            self.waiting.on(f"room on the disk of {self.name}")
             return ServerFull(
-                reason, hint="free some space there and run the same command again: it resumes", waits=self.waits
+                f"no room left on the server of {self.name}; all that was acknowledged is safe",
+                hint="free some space there and run the same command again: it resumes",
+                waits=self.waits,
             )
         if isinstance(error, errors.QueryCanceled):
             return StoreUnavailable(

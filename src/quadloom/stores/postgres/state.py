@@ -31,7 +31,7 @@ from quadloom.stores.postgres.shard_leases import ShardLeases, clock_error
 from quadloom.stores.postgres.shards import PostgresShards
 from quadloom.stores.protocols.bus import Bus
 from quadloom.stores.protocols.catalog import Catalog
-from quadloom.stores.protocols.cluster import Shards, WorkerRow
+from quadloom.stores.protocols.cluster import ServerReport, Shards, WorkerRow
 from quadloom.stores.protocols.frontier import ScopeRules
 from quadloom.stores.protocols.outbox import Outbox
 from quadloom.stores.protocols.state import T
@@ -168,8 +168,7 @@ def share_settings(settings: Settings, tree: dict[str, object] | None) -> None:
         _SHARED.put(PostgresCatalog(database), tree)
 
 
-def described(settings: Settings) -> tuple[str, bool]:
-    """The server and its number of workers, for people; and whether the tables exist."""
+def described(settings: Settings) -> ServerReport:
     _check_times(settings)
     with contextlib.closing(PostgresDatabase(database_url(settings), writable=False, patience=2.0)) as database:
         version = database.execute("SHOW server_version")[0][0]
@@ -179,9 +178,7 @@ def described(settings: Settings) -> tuple[str, bool]:
         ((server,),) = database.execute("SELECT extract(epoch FROM clock_timestamp())::float8")
         ahead = clock_error(before, server, unix_time())
     state = f"{workers} workers" if made else "no warehouse yet"
-    if ahead:
-        state += f"; the clock of this machine is {abs(ahead):.0f} s {'ahead' if ahead > 0 else 'behind'}: use NTP"
-    return f"PostgreSQL {version} at {database.name}, {state}", made
+    return ServerReport(f"PostgreSQL {version} at {database.name}, {state}", made, ahead)
 
 
 def _check_times(settings: Settings) -> None:

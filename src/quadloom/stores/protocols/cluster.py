@@ -21,6 +21,14 @@ class WorkerRow(NamedTuple):
     record: bytes  # what it says about itself (`quadloom.crawling.cluster.beat`); empty = nothing yet
 
 
+class ServerReport(NamedTuple):
+    """A database server, as `quadloom check` shows it. `clock_error`: as in `Shards`."""
+
+    detail: str  # its version, and its number of workers
+    has_tables: bool
+    clock_error: float
+
+
 class ShardLoad(NamedTuple):
     """`owner` and `wanted_by` are empty if there is none that is alive."""
 

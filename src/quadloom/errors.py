@@ -12,6 +12,7 @@
     │   ├── WarehouseLocked       another process owns the warehouse             exit 7
     │   ├── DiskFull              no space left; nothing acknowledged was lost   exit 6
     │   ├── StoreUnavailable      a server is unreachable; retrying may help     exit 6
+    │   │   └── ServerFull        … its disk is full (also a DiskFull)           exit 6
     │   ├── ShardsLost            another worker owns these shards now           exit 6
     │   └── ArchiveDamaged        an archive record cannot be read back          exit 6
     ├── QueryError                a query was refused, failed or was ended       exit 1
@@ -27,6 +28,8 @@ their phase; the pipeline turns them into an `Outcome` and a `Finding`.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 
 class QuadloomError(Exception):
@@ -74,6 +77,14 @@ class DiskFull(StoreError):
 
 class StoreUnavailable(StoreError):
     """A server is unreachable or ended the transaction. Nothing was written; the call may be repeated."""
+
+
+class ServerFull(StoreUnavailable, DiskFull):
+    """The disk of a server is full. `waits`: whether the process that wants to write goes on trying."""
+
+    def __init__(self, message: str, *, hint: str = "", waits: Callable[[], bool] = lambda: False) -> None:
+        super().__init__(message, hint=hint)
+        self.waits = waits
 
 
 class ShardsLost(StoreError):

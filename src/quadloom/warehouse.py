@@ -190,7 +190,7 @@ class Warehouse:
 
     @property
     def maintenance(self) -> Maintenance:
-        """Export, import, verify, rebuild, prune."""
+        """Export, import, verify, rebuild, prune, forget."""
         from quadloom.maintenance.tasks import Maintenance
 
         return Maintenance(self.stores, self.ask, self._reopen)
@@ -325,7 +325,7 @@ class Warehouse:
         if may_index:
             from quadloom.maintenance.swap import exchange_folders, write_marks
 
-            exchange_folders(places_of(self.path, self.settings), failpoints)
+            exchange_folders(places_of(self.path, self.settings), failpoints, keep_unfinished=self._repairing)
         opened = open_stores(
             self.path,
             self.settings,
@@ -346,12 +346,13 @@ class Warehouse:
         self._opened_with = stored_scope(self.settings.crawl, catalog)
         return self._opened_with
 
-    def _reopen(self) -> None:
+    def _reopen(self) -> Stores:
         """Open everything again without releasing the lock."""
         self._opened.close()
         for name in ("_runs", "ask"):
             self.__dict__.pop(name, None)
         self._compose()
+        return self.stores
 
 
 def _make_writable(path: Path) -> None:

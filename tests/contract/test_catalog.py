@@ -288,3 +288,15 @@ def test_a_value_that_is_locked_to_change_it_reads_as_otherwise(state: State) ->
         state.catalog.values.put("seeds", b"one")
         assert state.catalog.values.get("seeds", lock=True) == b"one"
     assert state.catalog.values.get("seeds") == b"one"
+
+
+def test_forgotten_pages_leave_nothing(state: State) -> None:
+    catalog = state.catalog
+    catalog.record([settled(visit(1)), settled(visit(2), Outcome.CHANGED)], 1.0)
+    catalog.record([settled(visit(1, at=2.0), owed=Owed.TRANSFORM)], 2.0)
+    catalog.backlog.lease(Owed.TRANSFORM, 5, "worker")
+    catalog.forget([visit(1).fingerprint, 12345])
+    assert catalog.page(visit(1).fingerprint) is None and not catalog.visits.of(visit(1).fingerprint)
+    assert catalog.counts() == {"kind:html": 1, "outcome:changed": 1, "status:200": 1}
+    assert not catalog.backlog.owners() and len(catalog.visits.of(visit(2).fingerprint)) == 1
+    catalog.forget([])

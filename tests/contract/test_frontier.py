@@ -709,3 +709,30 @@ def test_soonest_are_the_next_refreshes(state: State) -> None:
     assert len(frontier.soonest(2)) == 2
     frontier.reschedule([ScheduledPage(visits[0].fingerprint, "a.example", 1.0)], 0.5)
     assert [visit.fingerprint for visit in frontier.lease(5, 1.0)] == [visits[0].fingerprint]
+
+
+def test_forgotten_urls_and_hosts_leave_nothing(state: State) -> None:
+    frontier = state.open(FREE, 0.0)
+    frontier.add([*links("a.example", 4), *links("b.example", 6)], 0.0)
+    (requested,) = links("b.example", 1)
+    frontier.request([requested], 0.0)
+    (read,) = frontier.lease(1, 0.0)
+    linked = replace(found("http://a.example/new", anchor="words of a page"), via=read.fingerprint)
+    frontier.settle([settlement(read, again_at=50.0, discoveries=(linked,))], 1.0)
+    assert read.href == requested.href
+
+    def is_forgotten(href: str) -> bool:
+        return "b.example/page/" in href or href.endswith("a.example/page/3")
+
+    pages = {read.fingerprint}
+    assert frontier.forget(is_forgotten, lambda host: host == "b.example", pages) == 7
+    assert frontier.forget(is_forgotten, lambda host: host == "b.example", pages) == 0
+    for _ in range(2):
+        stats = frontier.stats(1.0)
+        assert (stats.total, stats.queued, stats.hosts) == (4, 4, 1)
+        assert [row.host for row in frontier.hosts.rows()] == ["a.example"]
+        frontier = state.crash(1.0)
+    left = drain(frontier, 100.0)
+    assert {visit.href.rpartition("/")[2]: visit.anchor for visit in left} == {"0": "", "1": "", "2": "", "new": ""}
+    frontier.add(links("b.example", 2), 100.0)
+    assert len(drain(frontier, 200.0)) == 2, "a host that is found again begins anew"

@@ -157,3 +157,18 @@ def test_repointing_changes_places_and_nothing_else(state: State) -> None:
         replace(before[1], after=new),
         before[2],
     ]
+
+
+def test_notices_are_edited_in_place(state: State) -> None:
+    state.outbox.append([notice("http://a.example/1"), notice("http://a.example/2"), notice("http://a.example/3")])
+    before = ids(state)
+    changes = {"http://a.example/1": None, "http://a.example/2": "shorter"}
+
+    def change(one: Notice) -> Notice | None:
+        title = changes.get(one.url, "")
+        return None if title is None else replace(one, title=title)
+
+    assert state.outbox.edit(change) == 2
+    assert [(found.id, found.title) for found in state.outbox.since(0)] == [(before[1], "shorter"), (before[2], "")]
+    assert state.outbox.edit(lambda one: one) == 0
+    assert state.outbox.last_id() == before[2]

@@ -283,6 +283,13 @@ def test_a_request_that_would_outlast_its_lease_is_not_sent(place: Place) -> Non
     assert place.site.asked == []
 
 
+def test_nothing_is_sent_when_the_lease_is_over(place: Place) -> None:
+    failure = _failure(place.get("/page/6", send_before=time.time() - 0.1))
+    assert failure.is_unsent and failure.transient
+    assert place.site.asked == []
+    assert _page(place.get("/page/6", send_before=time.time() + 5.0)).status == 200
+
+
 def test_each_request_is_answered_exactly_once_from_within_step(place: Place) -> None:
     requests = [FetchRequest(href=place.site.base + path, redirects=3) for path in PATHS * 3]
     inside = False

@@ -127,6 +127,7 @@ def test_plug_in_package() -> None:
     assert done.returncode == 0, done.stdout[-2000:]
 
 
+@pytest.mark.slow  # starting Ray takes a minute on a busy machine
 def test_ray_data_reads_archives(tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="needs ray: pip install quadloom[ray]")
     parquet = pytest.importorskip("pyarrow.parquet", reason="needs pyarrow: pip install 'quadloom[parquet]'")

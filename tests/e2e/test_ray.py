@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from e2e.test_cluster import WEB, Cluster
+from fakeweb.request_log import RequestLog
 from faults.crawling import finish, finish_alone, kill_group, must_be_read, requests, start
 from quadloom.maintenance.lake.extraction.inputs import sources_of
 from quadloom.maintenance.lake.extraction.messages import Options
@@ -150,6 +151,129 @@ def test_ray_places_workers_and_restarts_them(tmp_path: Path) -> None:
         assert json.loads(output.splitlines()[-1])["workers"] == 2
         assert must_be_read(serving) <= set(requests(serving))
         assert cluster.left() == 0
+
+
+# In a process of its own: Ray reads its token when it is imported.
+_TWO_NODES = """
+import sys, time
+from quadloom.process.ray_tasks import ray_session
+with ray_session(sys.argv[1]) as ray:
+    while sum(node["Alive"] for node in ray.nodes()) < 2:
+        time.sleep(0.2)
+"""
+_IMPORTANCE = """
+import sys
+from pathlib import Path
+import numpy as np
+from quadloom.maintenance.parallel.importance import ParallelRanking
+from quadloom.planning.ranking.link_matrix import LinkMatrix
+from quadloom.planning.ranking.usefulness import RankingRules, rank
+from quadloom.process.ray_tasks import on_ray_tasks, ray_session
+from quadloom.settings import Settings
+address, path, links = sys.argv[1:]
+matrix, rules = LinkMatrix(Path(links)), RankingRules(variant="mean", tol=1e-8)
+structured = np.arange(matrix.manifest.pages) % 3 == 0
+with ray_session(address):
+    solve = ParallelRanking(Path(path), Settings(), on_ray_tasks(address), resume=False, width=17)
+    found = solve(matrix, structured, rules, None)
+expected = rank(matrix.blocks(), structured, rules)
+assert np.ptp(expected.importance) > 0.001 and expected.usefulness.sum() > 0.01
+assert np.abs(found.importance - expected.importance).max() < 1e-7
+assert np.abs(found.usefulness - expected.usefulness).max() < 1e-7
+"""
+
+
+def alone(program: str, *arguments: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=200, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+class RayNodes:
+    """Nodes of a Ray cluster on this machine, as `ray start` makes them."""
+
+    def __init__(self) -> None:
+        self.port = free_port()
+        self.address = f"127.0.0.1:{self.port}"
+        self._nodes: list[psutil.Process] = []
+
+    def start(self, *options: str) -> None:
+        program = [str(Path(sys.executable).with_name("ray")), "start", "--block", *options]
+        sizes = [f"--object-store-memory={80 << 20}", "--node-ip-address=127.0.0.1"]
+        node = subprocess.Popen(
+            [*program, *sizes], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        self._nodes.append(psutil.Process(node.pid))
+
+    def kill(self, place: int) -> None:
+        """The power of a machine fails: the node, and every process that Ray started there."""
+        node = self._nodes[place]
+        for process in [*node.children(recursive=True), node]:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+
+    def close(self) -> None:
+        for place in range(len(self._nodes)):
+            with suppress(psutil.NoSuchProcess):
+                self.kill(place)
+
+
+@pytest.fixture
+def two_nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[RayNodes]:
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(16))
+    nodes = RayNodes()
+    try:
+        nodes.start("--head", f"--port={nodes.port}", "--num-cpus=2", "--include-dashboard=false")
+        wait_until(lambda: is_open(nodes.port), "the head of the cluster", seconds=90.0)
+        nodes.start(f"--address={nodes.address}", "--num-cpus=2")
+        alone(_TWO_NODES, nodes.address)
+        yield nodes
+    finally:
+        nodes.close()
+
+
+@pytest.mark.slow
+def test_importance_on_two_nodes_is_that_of_the_single_run(warehouse: Warehouse, two_nodes: RayNodes) -> None:
+    matrix = LinkMatrix(warehouse.stores.places.links)
+    for number in range(PAGES):
+        targets = {number * by % PAGES for by in (2, 3, 5)} | {number // 2}
+        matrix.append(fingerprint(url(number)), [(fingerprint(url(target)), "plain") for target in targets])
+    matrix.sync()
+    matrix.rebuild()
+    assert matrix.manifest.pages == PAGES
+    alone(_IMPORTANCE, two_nodes.address, str(warehouse.path), str(warehouse.stores.places.links))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_a_machine_of_a_ray_cluster_dies_and_its_worker_is_started_elsewhere(
+    tmp_path: Path, two_nodes: RayNodes
+) -> None:
+    with serve_in_process(FakeWeb(WEB), log=tmp_path / "requests.jsonl") as serving:
+        cluster = Cluster(tmp_path, serving, delay=0.4)
+        driver = start(
+            tmp_path / "desk", cluster.config, "--json", "crawl", "--ray", two_nodes.address, "--ray-workers", "2",
+            *serving.web.homes,
+        )  # fmt: skip
+        try:
+            cluster.wait("the first requests", lambda: serving.load().requests >= 20, 120.0)
+            cluster.wait("two workers", lambda: cluster.shared_by(2), 120.0)
+            before = cluster.owners().keys()
+            two_nodes.kill(1)
+            cluster.wait("one is gone", lambda: len(cluster.owners()) == 1)
+            cluster.wait("it works again", lambda: cluster.shared_by(2), 150.0)
+            assert cluster.owners().keys() == before, "in its own directory"
+            output, told = driver.communicate(timeout=200)
+        finally:
+            if driver.poll() is None:
+                kill_group(driver)
+        assert driver.returncode == 0, told.decode()[-3000:]
+        assert json.loads(output.splitlines()[-1])["workers"] == 2
+        assert must_be_read(serving) <= set(requests(serving)), "nothing is lost"
+        assert not RequestLog(serving.log_path).never_earlier_than(0.4, tolerance=0.05), "nothing is early"
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from quadloom.crawling.run.report import CrawlReport
 from quadloom.model.service import InstanceLoad
 from quadloom.settings import CrawlSettings, GuardSettings, PolitenessSettings, ServiceSettings, Settings
 from quadloom.warehouse import Warehouse
-from quadloom.web.api.metrics import _crawl, _Figures
+from quadloom.web.api.metrics import _Figures, crawl_lines
 from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
 from service_server import running
 
@@ -49,7 +49,7 @@ def test_a_crawl_asks_its_services_and_reports_their_load(tmp_path: Path) -> Non
 def test_metrics_have_each_instance_without_its_password() -> None:
     load = InstanceLoad("http://me:secret@127.0.0.1:9001/", requests=7, in_progress=2, mean_seconds=0.25, failures=1)
     report = msgspec.to_builtins(CrawlReport(services=[load]))
-    lines = list(_crawl(msgspec.convert(report, _Figures)))
+    lines = list(crawl_lines(msgspec.convert(report, _Figures)))
     assert 'quadloom_service_requests_total{instance="http://me:***@127.0.0.1:9001/"} 7' in lines
     assert 'quadloom_service_failures_total{instance="http://me:***@127.0.0.1:9001/"} 1' in lines
     assert 'quadloom_service_in_progress{instance="http://me:***@127.0.0.1:9001/"} 2' in lines

@@ -67,6 +67,30 @@ def fetch(href: str, limits: LimitSettings = LIMITS, redirects: int = 0) -> Resu
     return results[0]
 
 
+def test_a_process_that_was_stopped_between_begin_and_send_sends_nothing() -> None:
+    """The address is checked when the connection is opened: from there on the clock is past the end of the lease."""
+    at, client = [0.0], CurlTransport(settings(), now=lambda: at[0])
+    verdict = client.guard.address_verdict
+
+    def stopped(address: str) -> str | None:
+        at[0] = 60.0
+        return verdict(address)
+
+    client.guard.address_verdict = stopped  # type: ignore[method-assign]
+    results: list[Result] = []
+    with Server(lambda _seen: reply(b"page")) as server:
+        client.submit(FetchRequest(href=server.url("/page"), send_before=20.0), results.append)
+        while not results:
+            client.step(0.5)
+        assert isinstance(results[0], Failure) and results[0].is_unsent and results[0].transient
+        assert server.log == [], "not a byte of the request"
+        client.submit(FetchRequest(href=server.url("/page"), send_before=90.0), results.append)
+        while len(results) < 2:
+            client.step(0.5)
+        assert isinstance(results[1], Page)
+    client.close()
+
+
 def gzip_bomb(size: int) -> Iterator[bytes]:
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     for _ in range(size // MIB):

@@ -38,7 +38,7 @@ SETTINGS = msgspec.structs.replace(
 COMMON = f"""
 import os, sys, msgspec
 from pathlib import Path
-from quadloom.maintenance.prune import prune
+from quadloom.maintenance.removal.prune import prune
 from quadloom.settings import Settings
 from quadloom.warehouse import Warehouse
 settings = msgspec.json.decode({msgspec.json.encode(SETTINGS)!r}, type=Settings)

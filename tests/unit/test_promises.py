@@ -19,6 +19,7 @@ from quadloom.model.document import Kind
 from quadloom.model.page import FailureKind
 from quadloom.settings import ServiceSettings, Settings, SiteSettings
 from unit import ROOT
+from unit.documents.syntaxes.files.test_files import CORE, ODF, packed, pdf
 
 SOURCES = {path: path.read_text(encoding="utf-8") for path in (ROOT / "src/quadloom").rglob("*.py")}
 DEFINITIONS = ROOT / "src/quadloom/settings"
@@ -109,7 +110,7 @@ def test_every_kind_has_a_treatment(kind: Kind) -> None:
         assert seen.nquads, "a kind that can be read has something to say"
 
 
-SILENT = {"json", "image", "pdf", "audio", "video", "archive", "css", "javascript", "binary", "empty"}
+SILENT = {"json", "image", "audio", "video", "archive", "css", "javascript", "binary", "empty"}
 X = b'<?xml version="1.0"?>'
 SAMPLES: dict[str, tuple[bytes, str | None]] = {
     "html": (b"<!doctype html><title>t</title><p>x", "text/html"),
@@ -149,7 +150,11 @@ SAMPLES: dict[str, tuple[bytes, str | None]] = {
     "json": (b'{"a": 1}', "application/json"),
     "text": (b"only words", "text/plain"),
     "image": (b"\x89PNG\r\n\x1a\n" + bytes(64), "image/png"),
-    "pdf": (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "application/pdf"),
+    "pdf": (pdf("words", info="/Title(t)"), "application/pdf"),
+    "office": (
+        packed(content_xml=f"<o {ODF}><text:p>words</text:p></o>", meta_xml=CORE),
+        "application/vnd.oasis.opendocument.text",
+    ),
     "audio": (b"ID3\x04\0\0\0\0\0\0" + bytes(64), "audio/mpeg"),
     "video": (b"\0\0\0\x18ftypmp42" + bytes(64), "video/mp4"),
     "archive": (b"PK\3\4" + bytes(64), "application/zip"),

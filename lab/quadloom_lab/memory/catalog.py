@@ -122,6 +122,11 @@ class MemoryCatalog:
                 if visit.archive is not None and visit.archive in moved:
                     self.visits.stored[key][at] = replace(visit, archive=moved[visit.archive])
 
+    def forget(self, fingerprints: Sequence[int]) -> None:
+        for key in fingerprints:
+            for rows in (self._pages, self.visits.stored, self.backlog.leases):
+                rows.pop(key, None)
+
     def unindexed(self, limit: int, after: UnindexedPlace = FIRST_UNINDEXED) -> list[PageRow]:
         behind = [
             page

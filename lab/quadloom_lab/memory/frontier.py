@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Sequence
 from math import ceil
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from quadloom.model.link import Discovery, LinkKind
+from quadloom.model.link import Discovery
 from quadloom.model.outcome import READ_OUTCOMES, HostPace, Outcome, Settlement
-from quadloom.model.url import fingerprint, site_of
+from quadloom.model.url import fingerprint
 from quadloom.model.visit import Visit
 from quadloom.stores.frontier import policy as rules
 from quadloom.stores.frontier.guided import gives_turn
-from quadloom.stores.frontier.host_table import WeightedRoundRobin
 from quadloom.stores.frontier.policy import FrontierPolicy, UrlState
 from quadloom.stores.protocols.frontier import (
     AddReport,
@@ -35,80 +33,17 @@ from quadloom.stores.protocols.frontier import (
     Shares,
     VisitClass,
 )
-
-
-class _Url:
-    def __init__(self, found: Discovery) -> None:
-        self.href, self.key, self.host, self.fingerprint = found.href, found.key, found.host, found.fingerprint
-        self.depth, self.priority, self.score = found.depth, found.priority, found.score
-        self.kind: LinkKind = found.kind
-        self.via, self.anchor = found.via, found.anchor
-        self.state, self.due, self.attempt, self.visits, self.token = UrlState.QUEUED, 0.0, 1, 0, -1.0
-        self.etag = self.last_modified = self.outcome = ""
-
-
-class _Host:
-    def __init__(self, name: str) -> None:
-        self.row = HostRow(host=name, site=site_of(name))
-        self.asked_at = float("-inf")  # last lease
-        self.reserved = 0  # requests in progress that were not leased
-        self.turn = 0  # number of its site's last lease, for fairness
-        self.turns, self.guided_credit = WeightedRoundRobin(), 0.0
-
-
-class _Lease(NamedTuple):
-    visit: Visit
-    next_at: float
-    address_clock: float
-    answered: bool = False
-
-
-class MemoryHosts:
-    def __init__(self, frontier: MemoryFrontier) -> None:
-        self._frontier = frontier
-
-    def block(self, host: str, until: float, reason: str) -> None:
-        entry = self._frontier._hosts.setdefault(host, _Host(host))
-        self._frontier._set(entry, blocked_until=until, block_reason=reason)
-
-    def reserve(self, host: str, now: float) -> float | None:
-        entry = self._frontier._hosts.setdefault(host, _Host(host))
-        leased = sum(lease.visit.host == host and not lease.answered for lease in self._frontier._leases.values())
-        if leased + entry.reserved >= (self._frontier.policy.for_host(host).per_site or 1):
-            return None
-        at = max(now, self._frontier._ready_at(entry))
-        entry.reserved += 1
-        self._frontier._start_clocks(entry, at)
-        return at
-
-    def free(self, host: str, next_at: float, now: float) -> None:
-        self._frontier._hosts[host].reserved -= 1
-        self._frontier._set(self._frontier._hosts[host], next_at=max(self._frontier._hosts[host].row.next_at, next_at))
-
-    def rows(self, *, limit: int = 1000, offset: int = 0, own: bool = False) -> list[HostRow]:
-        return [row for name in sorted(self._frontier._hosts)[offset : offset + limit] if (row := self.get(name))]
-
-    def get(self, host: str) -> HostRow | None:
-        entry = self._frontier._hosts.get(host)
-        queued = sum(url.host == host and url.state is UrlState.QUEUED for url in self._frontier._urls.values())
-        return replace(entry.row, queued=queued) if entry is not None else None
-
-    def put(self, row: HostRow) -> None:
-        host = self._frontier._hosts.setdefault(row.host, _Host(row.host))
-        known = ("delay", "budget", "crawl_delay", "robots", "robots_expires")
-        self._frontier._set(host, **{name: getattr(row, name) for name in known})
-        self._frontier._set(host, next_at=max(host.row.next_at, host.asked_at + self._frontier._delay(host.row)))
-        self._frontier._apply_budget(host)
+from quadloom_lab.memory.hosts import MemoryHost, MemoryHosts, MemoryLease, MemoryUrl
 
 
 class MemoryFrontier:
     def __init__(self, policy: FrontierPolicy, *, now: float, scope: ScopeRules | None = None) -> None:
         self.policy = policy
         self._scope = scope
-        self._urls: dict[int, _Url] = {}
-        self._hosts: dict[str, _Host] = {}
+        self._urls: dict[int, MemoryUrl] = {}
+        self._hosts: dict[str, MemoryHost] = {}
         self.hosts = MemoryHosts(self)
-        self._leases: dict[int, _Lease] = {}
+        self._leases: dict[int, MemoryLease] = {}
         self._addresses: dict[str, float] = {}
         self._site_turns: dict[str, int] = {}
         self._turn, self.clamped_hosts, self.clock_step = 0, 0, 0.0
@@ -122,7 +57,7 @@ class MemoryFrontier:
     def hold_refreshes(self, since: float) -> None:
         self._held_since = since
 
-    def _is_held(self, url: _Url) -> bool:
+    def _is_held(self, url: MemoryUrl) -> bool:
         """A refresh that fell due after a crawl with an end began."""
         is_refresh = url.visits > 0 and url.attempt == 1 and url.fingerprint not in self._not_held
         return is_refresh and url.due > self._held_since
@@ -154,9 +89,9 @@ class MemoryFrontier:
                 new += 1
         return AddReport(new, known, refused)
 
-    def _insert(self, found: Discovery) -> _Url:
-        url = self._urls[found.fingerprint] = _Url(found)
-        host = self._hosts.setdefault(found.host, _Host(found.host))
+    def _insert(self, found: Discovery) -> MemoryUrl:
+        url = self._urls[found.fingerprint] = MemoryUrl(found)
+        host = self._hosts.setdefault(found.host, MemoryHost(found.host))
         if self._exhausted(host.row):
             url.state = UrlState.OVER_BUDGET
         return url
@@ -180,7 +115,7 @@ class MemoryFrontier:
             visits.append(self._hand_out(chosen, now, duration))
         return visits
 
-    def _guided(self, chosen: _Url, free: list[_Url]) -> _Url:
+    def _guided(self, chosen: MemoryUrl, free: list[MemoryUrl]) -> MemoryUrl:
         """The most important first read of the same host and priority, if importance has its turn."""
         if chosen.priority < 2 or chosen.visits:
             return chosen
@@ -189,7 +124,7 @@ class MemoryFrontier:
         peers = (u for u in free if u.host == chosen.host and u.priority == chosen.priority and not u.visits)
         return min(peers, key=lambda url: (-url.score, url.fingerprint)) if guided else chosen
 
-    def _of_class_in_turn(self, urls: list[_Url], quota: Quota) -> _Url:
+    def _of_class_in_turn(self, urls: list[MemoryUrl], quota: Quota) -> MemoryUrl:
         """One of a host's URLs that the quota allows."""
         waiting = {quota.class_of(url.priority, url.visits > 0) for url in urls}
         turns = self._hosts[urls[0].host].turns
@@ -208,29 +143,29 @@ class MemoryFrontier:
                 url.state = UrlState.OVER_BUDGET if exhausted else UrlState.QUEUED
                 url.priority = rules.priority_due(url.priority, url.visits, refresh_first)
 
-    def _candidates(self) -> list[_Url]:
+    def _candidates(self) -> list[MemoryUrl]:
         """Queued URLs that only politeness can delay."""
         active = Counter(lease.visit.host for lease in self._leases.values() if not lease.answered)
         queued = [url for url in self._urls.values() if url.state is UrlState.QUEUED]
         free = {u.host for u in queued if active[u.host] + self._hosts[u.host].reserved < self._room(u.host)}
         return [url for url in queued if url.host in free and url.fingerprint not in self._leases]
 
-    def _turn_of(self, url: _Url) -> tuple[bool, int, int, tuple[int, float, float], int]:
+    def _turn_of(self, url: MemoryUrl) -> tuple[bool, int, int, tuple[int, float, float], int]:
         host = self._hosts[url.host]
         order = rules.rank(self.policy.order, url.priority, url.depth, url.score, url.due)
         return url.priority > 0, self._site_turns.get(host.row.site, 0), host.turn, order, url.fingerprint
 
-    def _hand_out(self, url: _Url, now: float, duration: float) -> Visit:
+    def _hand_out(self, url: MemoryUrl, now: float, duration: float) -> Visit:
         host = self._hosts[url.host]
         same = {name: getattr(url, name) for name in Visit.__struct_fields__ if hasattr(url, name)}
         visit = Visit(**same, known=url.visits > 0, not_before=now, deadline=now + duration)
-        self._leases[url.fingerprint] = _Lease(visit, host.row.next_at, self._addresses.get(host.row.address, 0.0))
+        self._leases[url.fingerprint] = MemoryLease(visit, host.row.next_at, self._addresses.get(host.row.address, 0.0))
         self._start_clocks(host, now)
         self._turn += 1
         host.turn = self._site_turns[host.row.site] = self._turn
         return visit
 
-    def _start_clocks(self, host: _Host, at: float) -> None:
+    def _start_clocks(self, host: MemoryHost, at: float) -> None:
         self._set(host, next_at=at + self._delay(host.row))
         host.asked_at = at
         if host.row.address:
@@ -266,7 +201,7 @@ class MemoryFrontier:
                 self._addresses[host.row.address] = lease.address_clock
         return visit.not_before
 
-    def _settle_url(self, url: _Url, settlement: Settlement) -> None:
+    def _settle_url(self, url: MemoryUrl, settlement: Settlement) -> None:
         again = rules.is_wanted_again(url.priority, settlement)
         url.state, url.attempt = rules.state_after(settlement), rules.attempt_after(settlement)
         url.priority = rules.priority_after(url.priority, settlement)
@@ -279,7 +214,7 @@ class MemoryFrontier:
             if settlement.page is not None:
                 url.etag, url.last_modified = settlement.page.etag, settlement.page.last_modified
 
-    def _settle_host(self, host: _Host, settlement: Settlement, asked_at: float) -> None:
+    def _settle_host(self, host: MemoryHost, settlement: Settlement, asked_at: float) -> None:
         pace, row = settlement.pace, host.row
         if pace is None:
             return
@@ -299,7 +234,7 @@ class MemoryFrontier:
             self._addresses[pace.address] = max(self._addresses.get(pace.address, 0.0), clock)
         self._apply_budget(host)
 
-    def _apply_budget(self, host: _Host) -> None:
+    def _apply_budget(self, host: MemoryHost) -> None:
         before, after = UrlState.QUEUED, UrlState.OVER_BUDGET
         if not self._exhausted(host.row):
             before, after = after, before
@@ -323,6 +258,17 @@ class MemoryFrontier:
     def release(self, visits: Sequence[Visit], now: float) -> None:
         for visit in visits:
             self._end_lease(visit, asked=False)
+
+    def forget(self, is_forgotten: Callable[[str], bool], hosts: Callable[[str], bool], pages: Container[int]) -> int:
+        gone = [url for url in self._urls.values() if is_forgotten(url.href) or is_forgotten(url.key)]
+        for url in gone:
+            del self._urls[url.fingerprint]
+            host = self._hosts[url.host]
+            self._set(host, pages=host.row.pages - (url.token >= 0.0))
+        for url in self._urls.values():
+            url.anchor = "" if url.via in pages else url.anchor
+        self._hosts = {name: host for name, host in self._hosts.items() if not hosts(name)}
+        return len(gone)
 
     def pull(self, now: float) -> bool:
         return False  # no other process sees it
@@ -442,8 +388,8 @@ class MemoryFrontier:
     def _exhausted(self, row: HostRow) -> bool:
         return 0 < self._budget(row) <= row.spent
 
-    def _ready_at(self, host: _Host) -> float:
+    def _ready_at(self, host: MemoryHost) -> float:
         return max(host.row.next_at, host.row.blocked_until, self._addresses.get(host.row.address, 0.0))
 
-    def _set(self, host: _Host, **changes: str | float | int | bytes) -> None:
+    def _set(self, host: MemoryHost, **changes: str | float | int | bytes) -> None:
         host.row = replace(host.row, **(changes | ({"address": ""} if self.policy.for_host(host.row.host).own else {})))

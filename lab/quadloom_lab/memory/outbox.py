@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -44,6 +44,11 @@ class MemoryOutbox:
 
     def repoint(self, moved: Mapping[ArchiveRef, ArchiveRef]) -> None:
         self._notices = [moved_notice(item, moved) for item in self._notices]
+
+    def edit(self, change: Callable[[Notice], Notice | None]) -> int:
+        after = [(item, change(item)) for item in self._notices]
+        self._notices = [new for _, new in after if new is not None]
+        return sum(new != old for old, new in after)
 
     def delivery(self, subscription: str) -> Delivery:
         return self._deliveries.get(subscription, Delivery(subscription=subscription))

@@ -143,7 +143,7 @@ def gone_pages(quads: QuadStore, pages: Sequence[str] | None = None) -> dict[str
 def as_nquads(entity: Entity) -> bytes:
     """The statements as N-Quads, for content negotiation; consolidated names are replaced by the entity's own."""
     lines = [
-        f"<{entity.iri}> <{prop.iri}> {_term(statement.value)} <{source}> .\n"
+        f"<{entity.iri}> <{prop.iri}> {term_of(statement.value)} <{source}> .\n"
         for prop in entity.properties
         for statement in prop.statements
         for source in statement.sources
@@ -259,7 +259,8 @@ def value_of_term(term: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple) ->
     return Value("blank", str(term))
 
 
-def _term(value: Value) -> str:
+def term_of(value: Value) -> str:
+    """The value as N-Quads write it."""
     if value.kind == "iri":
         return f"<{value.text}>"
     if value.kind == "blank":

@@ -19,7 +19,8 @@ attributes bad-bytes entities extractor-failed feed-date feed-not-well-formed fe
 grddl-document grddl-not-allowed grddl-not-loaded grddl-too-many gzip-damaged gzip-too-large import-file
 internal-error iri-too-long json jsonfeed jsonfeed-items jsonld-bom jsonld-cdata jsonld-comment
 jsonld-control-characters jsonld-empty jsonld-entities jsonld-invalid jsonld-spaces jsonld-term microdata-itemref-limit
-microdata-itemref-loop microdata-too-deep microformats-limit needs-scripts nesting no-data noindex plugin-broken
+microdata-itemref-loop microdata-too-deep microformats-limit needs-scripts nesting no-data noindex
+office-invalid pdf-invalid pdf-locked pdf-not-read pdf-without-text plugin-broken
 quarantined rdf-attributes rdf-encoding rdf-entities rdf-nesting rdf-syntax rdf-truncated rdfa-limit rdfa-vocabulary
 render-failed rendered service-answer-too-large service-failed service-type sitemap-loc too-deep too-many-attributes
 too-many-links too-many-literals too-many-quads transform-killed warc-cut warc-record worker-replaced wrong-charset

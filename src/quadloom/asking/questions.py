@@ -15,7 +15,7 @@ from quadloom.asking.changes.readable_changes import PropertyChange, StoredNames
 from quadloom.asking.changes.versions import VersionDifference, VersionReader
 from quadloom.asking.entity import Entity, describe_entity
 from quadloom.asking.findings import LocatedDefect
-from quadloom.asking.report.numbers import WarehouseNumbers, counts_of, numbers_of
+from quadloom.asking.report.numbers import WarehouseNumbers, counts_of, numbers_from, numbers_of, store_counts
 from quadloom.asking.search import LAST_MOMENT, SearchFilters, moment, search, search_request, several
 from quadloom.asking.sparql.service import QueryResult, QueryService
 from quadloom.asking.statistics import Summary, summary
@@ -100,8 +100,12 @@ class WarehouseQueries:
         return numbers_of(self.catalog, self._stores.text, self.quads)
 
     def status(self) -> dict[str, Value]:
-        """Frontier states, pages by outcome, sizes: what `quadloom status` prints of a warehouse at rest."""
+        """Frontier states, pages by outcome, sizes: what `quadloom status` prints of a warehouse at rest.
+
+        Other servers than the database have two seconds each. `away` says which did not answer, and why; their figures
+        are those that the catalog has, or None."""
         stores = self._stores
+        counted, away = store_counts(stores)
         stats = stores.frontier.stats(time.time())
         counts = stores.catalog.counts()
         return {
@@ -113,14 +117,15 @@ class WarehouseQueries:
             "kinds": {**counts_of(counts, "kind")},
             "statuses": {**counts_of(counts, "status")},
             **({"owed": _owed(stores.catalog)} if stores.catalog.backlog.counts() else {}),
-            "numbers": msgspec.structs.asdict(self.numbers()),
-            "quads": len(stores.quads),
-            "documents": len(stores.text),
-            "text_index": "outdated" if stores.text.is_outdated else "current",
+            "away": {**away},
+            "numbers": msgspec.structs.asdict(numbers_from(stores.catalog, counted.get("text"), counted.get("quads"))),
+            "quads": counted.get("quads"),
+            "documents": counted.get("text"),
+            "text_index": "outdated" if "text" in counted and stores.text.is_outdated else "current",
             "rates": {},
             "sizes": {
                 "database": stores.state.size(),
-                "archive": stores.archive.size(),
+                "archive": counted.get("archive", 0),
                 "quads": _size(stores.places.quads),
                 "text": _size(stores.places.text),
             },

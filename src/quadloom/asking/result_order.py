@@ -1,4 +1,4 @@
-"""From hits of the text index to what a person sees: ranked by the page as well, and the same content only once.
+"""From hits of the text index to what a person sees: ranked by the page as well.
 
     score = score of the words × importance × kind × recency        (docs/explanation/search-ranking.md)
 
@@ -27,16 +27,15 @@ TIER = 200.0  # as the indexes add for each tier
 _IMPORTANCE, _MOST_IMPORTANCE = 0.1, 1.5
 _FEEDS = frozenset(("rss", "atom", "jsonfeed", "sitemap", "sitemapindex", "opml"))
 _FEED, _DATA = 0.7, 0.9  # factors of lists of pages, and of data files
-_PAGES = frozenset(("html", "xhtml", "text", "pdf", "markdown"))
+_PAGES = frozenset(("html", "xhtml", "text", "pdf", "office", "markdown"))
 _NEW, _HALF_LIFE = 1.0, 30.0 * 86_400.0  # what a page of today gains if news are asked for, and when half of it is left
 
 
 class PageFact(msgspec.Struct, frozen=True):
-    """What the catalog knows of a hit. `content`: the same for pages with the same text."""
+    """What the catalog knows of a hit."""
 
     importance: float = 0.0  # 1 = the mean of all pages, 0 = unknown
     gone: bool = False
-    content: bytes = b""
 
 
 class PageSummaries(Protocol):
@@ -51,7 +50,7 @@ def page_facts(catalog: PageSummaries | None, hits: Sequence[Hit]) -> dict[str, 
         return {}
     urls = {number: hit.id for hit in hits if (number := fingerprint_of(hit.id)) is not None}
     return {
-        urls[number]: PageFact(_importance(row.schedule), row.outcome is Outcome.GONE, row.text_digest)
+        urls[number]: PageFact(_importance(row.schedule), row.outcome is Outcome.GONE)
         for number, row in catalog.summaries(list(urls)).items()
         if row.kind != "redirect"
     }
@@ -89,39 +88,3 @@ def _scored(hit: Hit, fact: PageFact | None, now: float) -> Hit:
         return replace(hit, score=score, gone=gone)
     explained = tuple(ScorePart(what, value, factor=True) for what, value in factors)
     return replace(hit, score=score, explanation=(*hit.explanation, *explained), gone=gone)
-
-
-def folded(hits: Sequence[Hit], facts: dict[str, PageFact]) -> list[Hit]:
-    """One hit for a page, its duplicates, its feed and its data file: the best one, with the other URLs in `also_at`.
-
-    The same text, or title and excerpt, is a duplicate. A feed is folded into a page of its site whose title it lists,
-    a data file into a page of its site with the same title.
-    """
-    kept: list[Hit] = []
-    others: dict[str, list[str]] = {}
-    by_content: dict[bytes | tuple[str, str], Hit] = {}
-    for hit in hits:
-        fact = facts.get(hit.id)
-        keys: list[bytes | tuple[str, str]] = [fact.content] if fact is not None and fact.content else []
-        if hit.title and hit.excerpt:
-            keys.append((hit.title, hit.excerpt))
-        same = next((by_content[key] for key in keys if key in by_content), None) or _listed(hit, kept)
-        if same is not None:
-            others.setdefault(same.id, []).extend((hit.id, *hit.also_at))
-            continue
-        kept.append(hit)
-        for key in keys:
-            by_content[key] = hit
-    return [replace(hit, also_at=(*hit.also_at, *others[hit.id])) if hit.id in others else hit for hit in kept]
-
-
-def _listed(hit: Hit, kept: Sequence[Hit]) -> Hit | None:
-    """The page of the same site that a feed lists, or that a data file describes."""
-    if hit.kind in _PAGES or not hit.kind:
-        return None
-    for page in kept:
-        if page.site != hit.site or not page.title or page.kind not in _PAGES:
-            continue
-        if page.title == hit.title or (hit.kind in _FEEDS and page.title in hit.excerpt):
-            return page
-    return None

@@ -13,7 +13,7 @@ from typing import TypedDict
 
 from msgspec.structs import replace
 
-from quadloom.asking.result_order import WINDOW, PageFact, PageSummaries, folded, page_facts, ranked
+from quadloom.asking.result_order import WINDOW, PageFact, PageSummaries, page_facts, ranked
 from quadloom.asking.sparql.prefixes import local_name, nearest, shorten, type_iris, vocabulary_iris
 from quadloom.errors import UsageError
 from quadloom.settings import seconds
@@ -103,9 +103,7 @@ def search(index: TextIndex, request: SearchRequest, catalog: PageSummaries | No
     if first:
         if any(hit.score for hit in hits):
             hits = ranked(hits, facts, newest=answer.newest)
-        found = folded(hits, facts)
-        total -= len(hits) - len(found)
-        hits = [_shown(hit, answer.highlights) for hit in found[request.offset : end]]
+        hits = [_shown(hit, answer.highlights) for hit in hits[request.offset : end]]
     facets = {
         name: [(shorten(value) if name in ("types", "vocabularies") else value, count) for value, count in values]
         for name, values in answer.facets.items()

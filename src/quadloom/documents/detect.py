@@ -22,7 +22,8 @@ _EXTENSIONS: dict[str, Kind] = {
     "owl": "rdfxml", "rdfs": "rdfxml", "ttl": "turtle", "n3": "turtle", "trig": "trig", "nt": "ntriples",
     "nq": "nquads", "jsonld": "jsonld", "json": "json", "txt": "text", "md": "text", "csv": "text", "png": "image",
     "jpg": "image", "jpeg": "image", "gif": "image", "webp": "image", "ico": "image", "avif": "image", "pdf": "pdf",
-    "mp3": "audio", "ogg": "audio", "wav": "audio", "flac": "audio", "mp4": "video", "webm": "video", "zip": "archive",
+    "docx": "office", "odt": "office", "mp3": "audio", "ogg": "audio", "wav": "audio", "flac": "audio",
+    "mp4": "video", "webm": "video", "zip": "archive",
     "gz": "archive", "tgz": "archive", "bz2": "archive", "xz": "archive", "7z": "archive", "rar": "archive",
     "css": "css", "js": "javascript", "mjs": "javascript", "exe": "binary", "woff": "binary", "woff2": "binary",
 }  # fmt: skip
@@ -40,7 +41,8 @@ _MEDIA_TYPES: dict[str, Kind] = {
     "text/markdown": "text", "text/csv": "text", "application/pdf": "pdf", "text/css": "css",
     "text/javascript": "javascript", "application/javascript": "javascript", "application/x-javascript": "javascript",
     "application/zip": "archive", "application/gzip": "archive", "application/x-gzip": "archive",
-    "application/x-tar": "archive",
+    "application/x-tar": "archive", "application/vnd.oasis.opendocument.text": "office",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "office",
 }  # fmt: skip
 _BLANK = b"\t\n\f\r \0"
 _NO_LABEL = frozenset(
@@ -63,7 +65,7 @@ XML_KINDS: frozenset[Kind] = frozenset(
 )  # fmt: skip
 _RDF_TEXT: frozenset[Kind] = frozenset(("turtle", "trig", "ntriples", "nquads"))
 _JSON: frozenset[Kind] = frozenset(("json", "jsonld", "jsonfeed"))
-_BYTES: frozenset[Kind] = frozenset(("image", "pdf", "audio", "video", "archive", "binary"))
+_BYTES: frozenset[Kind] = frozenset(("image", "pdf", "office", "audio", "video", "archive", "binary"))
 # Labels that say less than the content does, without being wrong: a sitemap is XML, JSON-LD is JSON.
 _REFINES: dict[Kind, frozenset[Kind]] = {
     "xml": XML_KINDS,
@@ -152,7 +154,7 @@ class _Detection(msgspec.Struct):
         if found:
             self.sniffed_type = found[1]
             self.reasons.append(f"the first bytes are those of {found[1]}")
-            return found[0]
+            return "office" if found[1] == sniffing.ZIP and self.label == "office" else found[0]
         xml = self.label in XML_KINDS or (self.label != "html" and sniffing.looks_xml(self.body))
         self.charset = charset_of(self.body, self.content_type, xml=xml)
         self.reasons.append(f"charset {self.charset.name} by {self.charset.source}")

@@ -17,7 +17,6 @@ How many requests a visit means:
 
 from __future__ import annotations
 
-import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -204,6 +203,7 @@ class Fetcher:
             accept=ACCEPT_ROBOTS,
             priority=min(visit.priority, 1),
             not_before=max(visit.not_before, self._free(host)),
+            send_before=visit.start_before,
             paced=host.rules.ip_delay > 0.0,
             max_bytes=self._settings.limits.robots_bytes + 1,  # one more, so that the parser notices a cut
             redirects=ROBOTS_REDIRECTS,
@@ -213,6 +213,10 @@ class Fetcher:
     def _on_robots(self, name: str, origin: str, result: Result) -> None:
         host = self._host(name)
         now = self._clock()
+        if isinstance(result, Failure) and result.is_unsent:
+            for visit in host.waiting.pop(origin):
+                self._too_late(visit, host, now)
+            return
         row = robots_row(origin, result, self._product, self._settings, now)
         failure = result if isinstance(result, Failure) and row.status == "unavailable" else None
         if failure is not None and politeness.is_strike(failure):
@@ -274,15 +278,16 @@ class Fetcher:
             not_before = max(not_before, self._free(host))
             pause = politeness.delay_of(0.0, crawl_delay, host.rules)
             host.free_at = self._monotonic() + max(0.0, not_before - now) + pause
-        expires = visit.deadline
-        if visit.start_before:
-            expires = min(expires or math.inf, visit.start_before + limits.total_seconds)
-        if expires and not_before + limits.total_seconds > expires:
+        expires, send_before = visit.deadline, visit.start_before
+        if (expires and not_before + limits.total_seconds > expires) or 0.0 < send_before <= not_before:
             return self._too_late(visit, host, not_before)
         if is_resource:
-            request = FetchRequest(href=visit.href, accept=ACCEPT_ANY, not_before=not_before, expires=expires)
+            request = FetchRequest(
+                href=visit.href, accept=ACCEPT_ANY, not_before=not_before, expires=expires, send_before=send_before
+            )
         elif self._request_for is not None:
             request = self._request_for(visit, not_before, expires)
+            request = msgspec.structs.replace(request, send_before=send_before)
         else:
             request = FetchRequest(
                 href=visit.href,
@@ -291,6 +296,7 @@ class Fetcher:
                 priority=visit.priority,
                 not_before=not_before,
                 expires=expires,
+                send_before=send_before,
                 paced=host.rules.ip_delay > 0.0,
                 max_bytes=max(limits.body_bytes, SITEMAP_BYTES) if visit.kind == "sitemap" else 0,
                 wanted=self._wanted,
@@ -312,6 +318,8 @@ class Fetcher:
         host = self._hosts.get(visit.host) or self._host(visit.host)
         if id(visit) in self._resources:
             return self._end(visit, host, result, crawl_delay)
+        if isinstance(result, Failure) and result.is_unsent:
+            return self._too_late(visit, host, self._clock())
         if isinstance(result, Page) and result.hops:
             result = self._chained(visit, result)
         if self._renderer is not None and isinstance(result, Page) and self._renderer.wants(result):

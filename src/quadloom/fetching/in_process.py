@@ -19,10 +19,12 @@ from quadloom.fetching.guard import Guard, origin_of
 from quadloom.fetching.politeness import retry_after
 from quadloom.fetching.transport import (
     REDIRECTS,
+    TOO_LATE,
     Done,
     FetchRequest,
     Headers,
     Result,
+    is_too_late,
     make_failure,
     refused_hop,
     refused_response,
@@ -107,6 +109,8 @@ class InProcessTransport:
 
     def _result(self, request: FetchRequest) -> Result:
         now = self._clock()
+        if is_too_late(request, now):
+            return make_failure(request.href, *TOO_LATE, transient=True, fetched_at=now)
         if request.expires and now - _LATE + self._limits.total_seconds > request.expires:
             message = "the lease would end before the request could"
             return make_failure(request.href, "timeout", message, transient=True, fetched_at=now)

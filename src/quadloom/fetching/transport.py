@@ -96,7 +96,8 @@ _UNWANTED_TYPES = frozenset(
 
 
 class FetchRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One request. `not_before` and `expires` are unix times; `expires` is the end of the lease, 0 = never."""
+    """One request. `not_before`, `expires` and `send_before` are unix times, 0 = none. The request has ended at
+    `expires`. From `send_before` on nothing of it is sent: another worker may own the host by then."""
 
     href: str
     accept: str = ACCEPT_PAGE
@@ -105,6 +106,7 @@ class FetchRequest(msgspec.Struct, frozen=True, kw_only=True):
     priority: int = 3  # smaller goes first when sockets are scarce, as in `Discovery`
     not_before: float = 0.0
     expires: float = 0.0
+    send_before: float = 0.0
     paced: bool = True  # waits for its turn at the address, too
     max_bytes: int = 0  # of the decoded body; 0 = limits.body_bytes
     redirects: int = 0  # hops to follow; 0 = a redirect is handed back as a page with its 3xx status
@@ -114,6 +116,13 @@ class FetchRequest(msgspec.Struct, frozen=True, kw_only=True):
     wanted: Wanted | None = None  # False cuts the transfer after the headers
     allow_hop: Callable[[str], str | None] | None = None  # (URL): why a redirect is not followed; None = it is
     sink: Callable[[bytes], None] | None = None  # takes the decoded body in blocks; the page's own body stays empty
+
+
+TOO_LATE: Refusal = ("timeout", "the lease would end before the request could be sent")
+
+
+def is_too_late(request: FetchRequest, now: float) -> bool:
+    return 0.0 < request.send_before <= now
 
 
 class Transport(Protocol):

@@ -21,6 +21,7 @@ from quadloom.maintenance.links import StoredLinks, has_links
 from quadloom.maintenance.parallel.jobs import warehouse_job
 from quadloom.maintenance.parallel.results import TaskFolder
 from quadloom.maintenance.recovery.lost_database import way_out
+from quadloom.maintenance.removal.requests import pending
 from quadloom.maintenance.reprocessing import ReprocessedPage, reprocessed
 from quadloom.model.outcome import PageRow
 from quadloom.model.page import Page
@@ -40,7 +41,7 @@ _MOST = 1000  # differences that the task of one file reports
 class Drift(msgspec.Struct, frozen=True):
     """One difference from the catalog."""
 
-    what: str  # archive quads text description links file, stray-graph stray-document stray-description, unindexed
+    what: str  # archive quads text description links file unindexed forget stray-graph stray-document …
     subject: str
     detail: str
 
@@ -105,6 +106,9 @@ def verify(
             drifts.extend(_page_drifts(stores, links, item))
         progress(checked := checked + 1)
     drifts.extend(names.strays())
+    drifts.extend(
+        Drift("forget", name, "a request to forget pages was interrupted") for name in pending(stores.catalog)
+    )
     results.finish()
     return VerifyReport(pages=pages, drifts=tuple(drifts[:limit]), advice=_advice(stores, pages, drifts))
 
@@ -240,6 +244,8 @@ def _advice(stores: Stores, pages: int, drifts: Sequence[Drift]) -> str:
             "files of the archive are missing: mount the disk that they are on, or name its directory in"
             " stores.directories; then verify again"
         )
+    if "forget" in found:
+        return "to finish the request: `quadloom forget`"
     restore = "restore the damaged files of the archive from a backup"
     if found <= {"archive", "unindexed"}:
         return f"{restore}, or have the pages read again: `quadloom refresh URL`; the indexes are in order"

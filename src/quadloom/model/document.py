@@ -14,7 +14,7 @@ from quadloom.model.quads import NamedTriple, Triple, as_nquads
 Kind = Literal[
     "html", "xhtml", "xml", "svg", "wsdl", "xsd", "rss", "atom", "jsonfeed", "opml", "sitemap", "sitemapindex",
     "opensearch", "xslt", "rdfxml", "turtle", "trig", "ntriples", "nquads", "jsonld", "json", "text", "image", "pdf",
-    "audio", "video", "archive", "css", "javascript", "binary", "empty",
+    "office", "audio", "video", "archive", "css", "javascript", "binary", "empty",
 ]  # fmt: skip
 
 

@@ -84,6 +84,11 @@ class Failure(msgspec.Struct, frozen=True, array_like=True, tag="failure"):
     headers: tuple[tuple[str, str], ...] = ()
     body_bytes: int = 0  # of an error's page, which is not stored
 
+    @property
+    def is_unsent(self) -> bool:
+        """The lease would have ended before the request: the host was asked nothing."""
+        return self.kind == "timeout" and not self.seconds and not self.status
+
 
 class RobotsUpdate(msgspec.Struct, frozen=True, array_like=True):
     """A robots.txt that was just read: for the catalog. `robots` is an encoded `RobotsRow`.

@@ -10,13 +10,13 @@ import math
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from itertools import count, takewhile
 from typing import TypeVar
 
-from quadloom.errors import StoreUnavailable
+from quadloom.errors import ServerFull, StoreUnavailable
 
 T = TypeVar("T")
+_ROOM_PAUSE = 2.0  # seconds until a full disk may have room again
 _TRANSACTION_PAUSES = (0.1, 1.0, 2.0, 5.0, 5.0)  # waiting for a server that cannot be reached is extra
 
 
@@ -68,6 +68,18 @@ def retry(
         sleep(pause)
 
 
-# Run a transaction, and up to five times again after `StoreUnavailable`. It must be safe to repeat: either a failed run
-# wrote nothing, or writing it twice is harmless.
-retry_when_unavailable = partial(retry, pauses=_TRANSACTION_PAUSES, failure=StoreUnavailable)
+def retry_when_unavailable(action: Callable[[], T]) -> T:
+    """Run a transaction, and up to five times again after `StoreUnavailable`; as often as it takes if the server's disk
+    is full and the process waits for it. It must be safe to repeat: either a failed run wrote nothing, or writing it
+    twice is harmless."""
+
+    def run() -> T:
+        while True:
+            try:
+                return action()
+            except ServerFull as full:
+                if not full.waits():
+                    raise
+            time.sleep(_ROOM_PAUSE)
+
+    return retry(run, _TRANSACTION_PAUSES, StoreUnavailable)

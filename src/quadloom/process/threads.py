@@ -4,8 +4,12 @@ crawl must end every one of them. And slots that threads get in the order in whi
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 def start(name: str, target: Callable[[], None], failed: Callable[[BaseException], None]) -> threading.Thread:
@@ -35,6 +39,33 @@ def close_all(steps: Iterable[Callable[[], object]]) -> None:
             first = first or error
     if first is not None:
         raise first
+
+
+def answers_within(
+    seconds: float, questions: Mapping[str, Callable[[], T]]
+) -> tuple[dict[str, T], dict[str, Exception]]:
+    """Ask all at the same time; returns the answers, and why there is none: an error, or `TimeoutError`. A thread that
+    nobody answers stays behind."""
+    answers: dict[str, T] = {}
+    errors: dict[str, Exception] = {}
+
+    def ask(name: str, question: Callable[[], T]) -> None:
+        try:
+            answers[name] = question()
+        except Exception as error:  # noqa: BLE001  the caller's
+            errors[name] = error
+
+    deadline = time.monotonic() + seconds
+    threads = [
+        threading.Thread(target=ask, args=item, name=f"ask {item[0]}", daemon=True) for item in questions.items()
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    found, failed = dict(answers), dict(errors)
+    late = TimeoutError(f"no answer within {seconds:g} s")
+    return found, failed | {name: late for name in questions if name not in found and name not in failed}
 
 
 class FairSlots:

@@ -51,6 +51,9 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     archive_writer: Annotated[
         str, doc("s3: folder of this writer's files in the bucket; empty = a random one, chosen once")
     ] = ""
+    timestamp_server: Annotated[
+        str, doc("address of an RFC 3161 server that dates the folders of `quadloom cite --bundle`; empty = none")
+    ] = ""
     quads_query: Annotated[str, doc("SPARQL server: address for queries, relative to stores.quads or a whole URL")] = (
         "query"
     )
@@ -61,6 +64,10 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     quads_union: Annotated[
         str, doc("SPARQL server: parameter that makes the union of all graphs the default graph; empty = it always is")
     ] = "union-default-graph=true"
+    quads_timeout: Annotated[
+        str,
+        doc("SPARQL server: parameter that ends a user's query there, such as timeout={seconds}s; empty = it has none"),
+    ] = ""
     quads_user: Annotated[str, doc("SPARQL server: user name; the password comes from QUADLOOM_QUADS_PASSWORD")] = ""
     quads_seconds: Annotated[
         Seconds, doc("SPARQL server: longest wait for data before it counts as unreachable, seconds"), ABOVE_0
@@ -77,8 +84,8 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
     lease: Annotated[
         Seconds, doc("seconds after a worker's last heartbeat until others take over its shards"), ABOVE_0
-    ] = 90.0
-    heartbeat: Annotated[Seconds, doc("seconds between two heartbeats of a worker"), ABOVE_0] = 10.0
+    ] = 20.0
+    heartbeat: Annotated[Seconds, doc("seconds between two heartbeats of a worker"), ABOVE_0] = 5.0
     links: Annotated[
         str,
         doc("directory that all workers share: importance from the links of all; empty = of the links a worker saw"),

@@ -16,7 +16,7 @@ import msgspec
 from quadloom.errors import SettingsError
 from quadloom.settings import Settings
 from quadloom.stores.protocols.archive import Archive
-from quadloom.stores.protocols.cluster import Cluster
+from quadloom.stores.protocols.cluster import Cluster, ServerReport
 from quadloom.stores.protocols.quads import QuadStore, RefilledQuadStore
 from quadloom.stores.protocols.queries import QuerySource
 from quadloom.stores.protocols.state import DamagedState, State
@@ -299,8 +299,8 @@ def share_settings(settings: Settings, tree: dict[str, object] | None) -> None:
     share_settings(settings, tree)
 
 
-def describe_server(settings: Settings) -> tuple[str, bool]:
-    """The database server and its number of workers, for people; and whether the tables exist."""
+def describe_server(settings: Settings) -> ServerReport:
+    """The database server of the settings. Raises `QuadloomError` if it does not answer within some seconds."""
     from quadloom.stores.postgres.state import described
 
     return described(settings)

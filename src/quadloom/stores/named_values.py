@@ -48,6 +48,7 @@ _ENTRIES = (
     ValueEntry("contact", "text", "address that the user agent names, as given on the command line"),
     ValueEntry("scope", "json", "rules of the scope that were added to those of the configuration"),
     ValueEntry("scope-judged-by", "bytes", "the scope that was last applied to everything queued"),
+    ValueEntry("forget:", "json", "a request to forget pages, then its report without their addresses, by its time"),
     ValueEntry("subscriptions", "json", "all subscriptions"),
     ValueEntry("published", "json", "URLs that entitled owners published, the newest first"),
     ValueEntry("standing:", "msgpack", "last result rows of a standing query, by subscription"),

@@ -14,7 +14,19 @@ from typing import Literal
 import msgspec
 from starlette.responses import Response
 
-from quadloom.web.api import control, events, export, graph_store, metrics, sparql_protocol
+from quadloom.fetching.http.signatures import DIRECTORY, DIRECTORY_TYPE
+from quadloom.web.api import (
+    cite,
+    control,
+    events,
+    export,
+    graph_store,
+    keys,
+    memento,
+    metrics,
+    reconciliation,
+    sparql_protocol,
+)
 from quadloom.web.api.openapi import describe
 from quadloom.web.pages import (
     about,
@@ -59,6 +71,7 @@ class Parameter(msgspec.Struct, frozen=True):
 _Q = Parameter("q", 'words, "phrases", prefix*, field:word, -not', "lighthouse")
 _IRI = Parameter("iri", "the entity's IRI", "http://schema.org/Person", required=True)
 _URL = Parameter("url", "the page's URL", "https://example.org/", required=True)
+_ORIGINAL = Parameter("url", "the page's URL", "https://example.org/", required=True, place="path")
 _LIMIT = Parameter("limit", "how many results", "20", kind="integer")
 _NEXT = Parameter("next", "where the next part starts, from the last response; opaque")
 _FORMAT = Parameter("format", "result format; overrides Accept", "json")
@@ -258,6 +271,35 @@ _API = (
              parameters=(Parameter("graph", "the graph's IRI", "https://example.org/"),
                          Parameter("default", "the union of all graphs"), _FORMAT),
              produces=graph_store.PRODUCES, runs="querying"),
+    Endpoint(path="/cite", handler=cite.citation, summary="Citations of a thing's values, or of a page", open=True,
+             parameters=(Parameter("iri", "the thing or page", "http://schema.org/Person", required=True),
+                         Parameter("property", "only this property", "schema:name"),
+                         Parameter("format", "how to write them", "text", choices=cite.CHOICES)),
+             produces=cite.PRODUCES),
+    Endpoint(path="/timemap/link/{url:path}", handler=memento.time_map, summary="All visits of a page (RFC 7089)",
+             parameters=(_ORIGINAL,), produces=(memento.LINK_FORMAT,), open=True),
+    Endpoint(path="/timegate/{url:path}", handler=memento.time_gate, open=True, parameters=(_ORIGINAL,),
+             summary="To the visit nearest to Accept-Datetime (RFC 7089)"),
+    Endpoint(path="/memento/{stamp}/{url:path}", handler=memento.memento, open=True,
+             summary="A page as it was archived",
+             parameters=(Parameter("stamp", "time of the visit", "20260131235958", required=True, place="path"),
+                         _ORIGINAL)),
+    Endpoint(path="/reconcile", handler=reconciliation.endpoint, methods=("GET", "POST"), open=True, runs="scanning",
+             summary="Reconciliation API 0.2 (OpenRefine): the manifest, candidates for names, values of things",
+             parameters=(Parameter("queries", "a batch of queries as JSON", '{"q0": {"query": "Ada"}}'),
+                         Parameter("extend", "things and properties as JSON")),
+             produces=(JSON,), consumes=("application/x-www-form-urlencoded",)),
+    Endpoint(path="/reconcile/suggest/{kind}", handler=reconciliation.suggest, open=True, runs="scanning",
+             summary="Things, types or properties for what is being typed", produces=(JSON,),
+             parameters=(Parameter("kind", "what to suggest", "entity", required=True, place="path",
+                                   choices=("entity", "type", "property")),
+                         Parameter("prefix", "the text typed so far", "ada", required=True),
+                         Parameter("cursor", "how many to skip", "0", kind="integer"))),
+    Endpoint(path="/reconcile/properties", handler=reconciliation.properties, open=True, runs="scanning",
+             summary="Properties that things of a type can be extended by", produces=(JSON,),
+             parameters=(Parameter("type", "the type", "http://schema.org/Person"), _LIMIT)),
+    Endpoint(path="/reconcile/preview", handler=reconciliation.preview, summary="A thing in a small frame", open=True,
+             parameters=(Parameter("id", "the thing's IRI", "http://schema.org/Person", required=True),)),
     Endpoint(path="/events", handler=events.stream, summary="Server-Sent Events of the crawl", runs="inline",
              parameters=(Parameter("kinds", "only these, separated by commas", "settled,finding"),
                          Parameter("after", "only events after this id", kind="integer"),
@@ -285,6 +327,8 @@ _API = (
              produces=export.PRODUCES, open=True),
     Endpoint(path="/.well-known/void", handler=export.void, summary="VoID description of the dataset", open=True,
              produces=("text/turtle", *graph_store.PRODUCES[1:]), runs="waiting"),
+    Endpoint(path=DIRECTORY, handler=keys.directory, summary="The keys that sign the crawler's requests", open=True,
+             produces=(DIRECTORY_TYPE,), runs="waiting"),
     Endpoint(path="/openapi.json", handler=_openapi, summary="This table as OpenAPI 3.1", produces=(JSON,),
              open=True, runs="inline"),
     Endpoint(path="/static/{name:path}", handler=static_file, summary="Styles and scripts",

@@ -1,4 +1,4 @@
-"""The order of hits, what is the same, and what is gone."""
+"""The order of hits, their number, and what is gone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from quadloom.asking.result_order import PageFact, folded, ranked
+from quadloom.asking.result_order import PageFact, ranked
 from quadloom.asking.search import search, search_request, why_nothing
 from quadloom.asking.things.found import find_things
 from quadloom.model.outcome import Outcome, PageRow
@@ -79,34 +79,16 @@ def test_what_is_new_comes_first_only_if_the_question_asks_for_it() -> None:
     assert [hit.id[-3:] for hit in search(index, search_request("latest gala")).hits] == ["new", "old"]
 
 
-def test_the_same_content_is_one_hit() -> None:
-    page = Hit(
-        id="http://a.example/x", score=9.0, title="Opening", excerpt="Doors open.", site="a.example", kind="html"
+def test_total_facets_and_list_are_the_same_number() -> None:
+    """A feed and a data file about a page are documents of their own: folding them into it would need all hits."""
+    index = index_of(
+        TextDocument(id="http://a.example/x", title="Opening", body="doors open", site="a.example", kind="html"),
+        TextDocument(id="http://a.example/feed", title="News", body="opening doors", site="a.example", kind="rss"),
+        TextDocument(id="http://a.example/x.ttl", title="Opening", body="doors", site="a.example", kind="turtle"),
     )
-    hits = [
-        page,
-        Hit(id="http://b.example/x", score=8.0, title="Copy", excerpt="Doors!", site="b.example", kind="html"),
-        Hit(id="http://a.example/x?print", score=7.0, title="Opening", excerpt="Doors open.", site="a.example"),
-        Hit(
-            id="http://a.example/feed",
-            score=6.0,
-            title="News",
-            excerpt="Opening, and more",
-            site="a.example",
-            kind="rss",
-        ),
-        Hit(id="http://a.example/x.ttl", score=5.0, title="Opening", excerpt="data", site="a.example", kind="turtle"),
-        Hit(id="http://c.example/feed", score=4.0, title="News", excerpt="Opening", site="c.example", kind="rss"),
-    ]
-    facts = {"http://a.example/x": PageFact(content=b"1"), "http://b.example/x": PageFact(content=b"1")}
-    found = folded(hits, facts)
-    assert [hit.id for hit in found] == ["http://a.example/x", "http://c.example/feed"]
-    assert found[0].also_at == (
-        "http://b.example/x",
-        "http://a.example/x?print",
-        "http://a.example/feed",
-        "http://a.example/x.ttl",
-    )
+    answer = search(index, search_request("doors", facets=True))
+    assert answer.total == len(answer.hits) == dict(answer.facets["sites"])["a.example"] == 3
+    assert sum(count for _, count in answer.facets["kinds"]) == 3
 
 
 def test_pages_that_are_gone_are_left_out_unless_asked_for() -> None:

@@ -153,7 +153,7 @@ def _all_across(asked: Asked, catalog: PageRows) -> Iterator[tuple[str, Finding]
                 "sameAs leads to an address that is redirected",
                 "warning",
                 "index",
-                advice="write the address that it leads to: an identity that moves is none",
+                advice="write the address that it leads to, since sameAs names the thing by it",
                 path=name,
                 found=row["o"][:200],
                 expected=target.final_url[:200],

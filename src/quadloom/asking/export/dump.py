@@ -19,6 +19,7 @@ import zstandard
 from quadloom.asking.export.description import dataset_description
 from quadloom.asking.export.parquet import write_parquet
 from quadloom.asking.export.selection import PageGraph, PageSource, Selection, StoredPages
+from quadloom.asking.export.wacz import write_wacz
 from quadloom.asking.questions import WarehouseQueries
 from quadloom.asking.sparql.prefixes import PREFIXES
 from quadloom.asking.sparql.result_formats import write_graph
@@ -28,6 +29,7 @@ from quadloom.stores.archive.warc_record import file_header
 SUFFIXES = {
     "nq": "nq", "nquads": "nq", "trig": "trig", "ttl": "turtle", "turtle": "turtle", "nt": "nt", "jsonld": "jsonld",
     "json-ld": "jsonld", "rdf": "rdfxml", "rdfxml": "rdfxml", "parquet": "parquet", "warc": "warc", "void": "void",
+    "wacz": "wacz", "chunks": "chunks",
     "markdown": "markdown", "md": "markdown", "jsonl": "markdown",
 }  # fmt: skip
 _WITHOUT_GRAPHS = frozenset(("turtle", "nt", "rdfxml"))
@@ -70,6 +72,9 @@ def export_to(
     source = pages or StoredPages(warehouse.catalog, warehouse.quads, warehouse.archive)
     if name == "warc":  # compressed record by record already
         return dump_archive(source, stream, selection, name="export.warc.gz", now=now, progress=progress)
+    if name == "wacz":
+        written = write_wacz(source, stream, selection, now=now, progress=progress)
+        return DumpReport(*written)
     with packed(stream, packing) as sink:
         if name == "void":
             title = f"Quadloom warehouse {warehouse.path.name}"

@@ -9,8 +9,9 @@ import msgspec
 
 from quadloom.documents.descriptions import PAGES
 from quadloom.documents.syntaxes.terms import TYPE
-from quadloom.model.outcome import PageRow
+from quadloom.model.outcome import ArchiveRef, Outcome, PageRow
 from quadloom.model.url import site_of
+from quadloom.stores.archive.warc_record import record_fields
 from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.quads import QuadStore
@@ -35,10 +36,22 @@ class PageGraph(msgspec.Struct, frozen=True, array_like=True):
     about: bytes
 
 
+class ConfirmedVersion(msgspec.Struct, frozen=True, array_like=True):
+    """A visit that found a page as an archived record has it. `refers_to`: when that record was fetched."""
+
+    url: str
+    at: float
+    digest: str
+    refers_to: float
+
+
 class PageRecords(msgspec.Struct, frozen=True, array_like=True):
-    """All archived versions of a page, oldest first, each as a member of a .warc.gz file."""
+    """All archived versions of a page, oldest first, each as a member of a .warc.gz file. `confirmed`: visits without a
+    record of their own, because the page had not changed."""
 
     members: tuple[bytes, ...]
+    title: str = ""
+    confirmed: tuple[ConfirmedVersion, ...] = ()
 
 
 class PageSource(Protocol):
@@ -88,10 +101,21 @@ class StoredPages:
 
     def records(self, selection: Selection) -> Iterator[PageRecords]:
         for row in self.rows(selection):
-            history = reversed(self._catalog.visits.of(row.fingerprint))
-            refs = dict.fromkeys(visit.archive for visit in history if visit.archive is not None)
-            # Byte for byte, under the record's own id.
-            yield PageRecords(tuple(self._archive.record(ref).member for ref in refs))
+            members: dict[ArchiveRef, bytes] = {}
+            confirmed: list[ConfirmedVersion] = []
+            last: ConfirmedVersion | None = None
+            body = b""
+            for visit in reversed(self._catalog.visits.of(row.fingerprint)):
+                if visit.archive is not None and visit.archive not in members:
+                    # Byte for byte, under the record's own id.
+                    members[visit.archive] = member = self._archive.record(visit.archive).member
+                    fields = record_fields(member)
+                    url, digest = fields.get("warc-target-uri", ""), fields.get("warc-payload-digest", "")
+                    last = ConfirmedVersion(url, 0.0, digest, visit.fetched_at) if digest else None
+                    body = visit.body_digest
+                elif last is not None and visit.outcome == Outcome.UNCHANGED and body and visit.body_digest == body:
+                    confirmed.append(msgspec.structs.replace(last, at=visit.fetched_at))
+            yield PageRecords(tuple(members.values()), row.title, tuple(confirmed))
 
 
 def _is_wanted(row: PageRow, selection: Selection) -> bool:

@@ -40,10 +40,12 @@ DEFAULT_COLUMNS = 7
 _WEIGHTS = {
     **dict.fromkeys(("startDate", "price", "ratingValue", "addressLocality", "author", "datePublished"), 0.4),
     "birthDate": 0.4,
-    **dict.fromkeys(("location", "jobTitle", "performer", "brand", "genre", "priceCurrency", "servesCuisine"), 0.15),
+    **dict.fromkeys(("location", "jobTitle", "performer", "brand", "genre", "servesCuisine"), 0.15),
     **dict.fromkeys(("description", "inLanguage", "eventStatus", "reviewCount", "familyName", "givenName"), -0.4),
     **dict.fromkeys(("url", "image", "sameAs", "mainEntityOfPage", "logo", "identifier", "articleBody", "text"), -0.9),
     **dict.fromkeys(("potentialAction", "breadcrumb", "isPartOf", "availability", "itemCondition"), -0.9),
+    "priceCurrency": -0.9,  # prices are shown with it
+    "currency": -0.9,
 }  # fmt: skip
 
 Kind = Literal["number", "date", "duration", "text", "thing", "part"]

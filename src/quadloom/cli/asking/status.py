@@ -10,22 +10,25 @@ from typing import Literal
 import msgspec
 
 from quadloom.asking.report.numbers import LABELS
+from quadloom.cli.crawling.live import print_problems
 from quadloom.cli.session import Session, session
 from quadloom.cli.words import counted, minute, size
+from quadloom.crawling.cluster.beat import clock_words
 from quadloom.crawling.cluster.view import ClusterView, WorkerView, cluster_view, merged_report
 from quadloom.crawling.ingest.traps.filter import TrapCount, read_traps
-from quadloom.crawling.run.balance import Balance, balance_of
+from quadloom.crawling.run.balance import Balance, Machines, balance_of
 from quadloom.crawling.run.control import Value, ask
 from quadloom.crawling.run.monitor import heartbeat
 from quadloom.crawling.run.report import CrawlReport
 from quadloom.crawling.run.run_history import balance_of_run, runs_of
+from quadloom.maintenance.removal.requests import pending
 from quadloom.model.phase import PHASES
 from quadloom.settings import without_password
 from quadloom.stores.protocols.frontier import HostRow
 
 OUTDATED = (
     "The text index was made by an older version of Quadloom, so searches miss pages, most of all in scripts without "
-    "spaces. To rebuild it: `quadloom rebuild`"
+    "spaces. To rebuild it: `quadloom upgrade`"
 )
 
 _STATES = {
@@ -34,7 +37,7 @@ _STATES = {
 }  # fmt: skip
 _WORKER_COLUMNS: dict[str, Callable[[WorkerView], object]] = {
     "worker": lambda worker: worker.name,
-    "state": lambda worker: worker.state,
+    "state": lambda worker: f"silent for {worker.silent_seconds:.0f} s" if worker.state == "silent" else worker.state,
     "host": lambda worker: worker.host,
     "version": lambda worker: worker.version,
     "phases": lambda worker: "" if len(worker.phases) == len(PHASES) else " ".join(worker.phases),
@@ -49,6 +52,7 @@ _WORKER_COLUMNS: dict[str, Callable[[WorkerView], object]] = {
     "MiB free": lambda worker: worker.memory_free // 2**20,
     "disk GiB free": lambda worker: worker.disk_free / 2**30,
     "silent s": lambda worker: worker.silent_seconds,
+    "waits for": lambda worker: "; ".join(worker.waits_for),
 }
 
 
@@ -152,6 +156,8 @@ def _print(s: Session) -> None:
         traps = read_traps(warehouse.stores.catalog)
         expected = schedule_of(warehouse.stores.catalog, s.settings).planner.expected()
         runs = runs_of(warehouse.stores.catalog, 1)
+        unfinished = pending(warehouse.stores.catalog)
+    summary["forgetting"] = len(unfinished)
     summary["expected"] = msgspec.to_builtins(expected)
     summary["trapped"] = sum(trap.count for trap in traps)
     cluster = cluster_view(rows)
@@ -178,18 +184,21 @@ def _print(s: Session) -> None:
                 s.write(f"{name}\t" + "  ".join(f"{key} {inner}" for key, inner in value.items() if inner))
             elif not isinstance(value, list):
                 s.write(f"{name}\t{value}")
+    _print_away(s, summary.get("away"), cluster)
     if cluster.workers:
         print_workers(s, cluster)
     if on_the_way and not cluster.alive:
         s.say(f"{on_the_way} batches of seeds and links wait for a worker; to start one: `quadloom worker`")
     if summary.get("text_index") == "outdated":
         s.say(OUTDATED)
+    if unfinished:
+        s.say("a request to forget pages was interrupted; to finish it: `quadloom forget`")
     if traps:
         first = traps[0]
         s.say(f"{first.host}: {first.count} URLs refused: {first.reason}, for example {first.example}")
         s.say("to list all of them: `quadloom sites`")
     if isinstance(live, dict):
-        _print_crawl(s, msgspec.convert(live, CrawlReport))
+        _print_crawl(s, msgspec.convert(live, CrawlReport), cluster.machines)
     elif runs and runs[0].phases:
         run = runs[0]
         s.say(
@@ -206,10 +215,25 @@ def print_workers(s: Session, cluster: ClusterView) -> None:
     s.table(
         list(_WORKER_COLUMNS),
         [[cell(worker) for cell in _WORKER_COLUMNS.values()] for worker in rows],
-        styles=["red" if worker.state == "dead" else "" for worker in rows],
+        styles=[{"dead": "red", "silent": "yellow"}.get(worker.state, "") for worker in rows],
     )
     if dead:
         s.say(f"{dead} of {len(cluster.workers)} workers {'is' if dead == 1 else 'are'} dead; others took their shards")
+    for worker in cluster.alive:
+        if worker.clock_error:
+            s.say(f"warning: {worker.host or worker.name}: {clock_words(worker.clock_error)}")
+
+
+def _print_away(s: Session, away: object, cluster: ClusterView) -> None:
+    """Print which stores do not answer, and since when the workers wait for them."""
+    for name, reason in away.items() if isinstance(away, dict) else ():
+        s.write(f"away\t{name}: {reason}")
+    since: dict[str, float] = {}
+    for worker in cluster.alive:
+        for reason, at in worker.waits_for.items():
+            since[reason] = min(at, since.get(reason, at))
+    for reason, at in since.items():
+        s.write(f"away since {minute(at)}\tworkers wait for {reason}")
 
 
 def _print_screen(s: Session, summary: dict[str, Value]) -> None:
@@ -296,11 +320,13 @@ def _print_balance(s: Session, found: Balance) -> None:
         s.write(f"advice\t{found.advice}")
 
 
-def _print_crawl(s: Session, report: CrawlReport) -> None:
+def _print_crawl(s: Session, report: CrawlReport, machines: Machines) -> None:
     """Print the phases of a running crawl, and every process with totals."""
-    for text in report.waits_for:
-        s.write(f"waits for\t{text}")
-    _print_balance(s, balance_of(report))
+    if not s.settings.stores.is_shared:  # there the workers have said it
+        for text, at in report.waits_for.items():
+            s.write(f"waits for\t{text} (since {minute(at)})")
+    _print_balance(s, balance_of(report, machines))
+    print_problems(s, report.problems)
     s.table(
         ["process", "pid", "MiB", "CPU s", "cores", "in flight"],
         [

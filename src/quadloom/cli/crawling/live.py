@@ -123,7 +123,7 @@ def _print_end(s: Session, report: CrawlReport, interrupted: bool) -> None:
             f"browser: {counted(cost.pages, 'page')} after scripts · {cost.requests:,} more requests · "
             f"{size(cost.bytes)} · {cost.cpu_seconds:.1f} s of CPU"
         )
-    _print_problems(s, report.problems)
+    print_problems(s, report.problems)
     _print_phases(s, report)
     queued, waiting = report.frontier.get("queued", 0), report.frontier.get("waiting", 0)
     s.say(f"{counted(queued, 'URL')} left to read · {waiting:,} to be read again later")
@@ -140,7 +140,7 @@ def _print_phases(s: Session, report: CrawlReport) -> None:
         s.say(f"CPU-ms per page: {each}; most in {slowest}")
 
 
-def _print_problems(s: Session, problems: list[VisitProblem]) -> None:
+def print_problems(s: Session, problems: list[VisitProblem]) -> None:
     """Print why visits returned no page, with an example for each reason."""
     for problem in problems[:_MAX_PROBLEMS]:
         times = f"{problem.visits:,} times " if problem.visits > 1 else ""

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from quadloom.cli.session import Session, session
 from quadloom.cli.words import size
+from quadloom.crawling.cluster.beat import clock_words
 from quadloom.crawling.run.control import ask
 from quadloom.crawling.workers.services.command import program_of
 from quadloom.documents.syntaxes.html.elements import native_state
@@ -93,12 +94,14 @@ def _checks(s: Session) -> Iterator[CheckResult]:
 
 def _database(s: Session) -> Iterator[CheckResult]:
     try:
-        detail, has_tables = describe_server(s.settings)
+        server = describe_server(s.settings)
     except QuadloomError as error:
         yield CheckResult("database", False, error.message, error.hint)
         return
-    yield CheckResult("database", True, detail)
-    if has_tables:
+    yield CheckResult("database", True, server.detail)
+    if server.clock_error:
+        yield CheckResult("clock", False, clock_words(server.clock_error), "set it with NTP")
+    if server.has_tables:
         yield from _warehouse(s)
 
 

@@ -13,7 +13,7 @@ from quadloom.cli.progress import Progress, known_pages, waiting
 from quadloom.cli.session import session
 from quadloom.cli.upkeep.bulk import runner_of
 from quadloom.cli.words import counted, size
-from quadloom.maintenance import prune as pruning
+from quadloom.maintenance.removal import prune as pruning
 from quadloom.process.durable import is_writable
 from quadloom.stores.backends import exists
 from quadloom.warehouse import Warehouse

@@ -11,6 +11,7 @@ import socket
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from quadloom.crawling.run.report import CrawlReport
 from quadloom.model.version import __version__
@@ -34,6 +35,8 @@ class WorkerBeat(msgspec.Struct, frozen=True, kw_only=True):
     path: str = ""  # the worker's directory
     phases: list[str] = []
     machine: MachineState = MachineState()
+    heartbeat: float = 10.0  # seconds between two of these records
+    clock_error: float = 0.0  # seconds by which the machine's clock is ahead of the database's; 0 = it is right
     queued: int = 0  # URLs of its own shards that may be read now or soon
     report: CrawlReport = CrawlReport()
 
@@ -47,6 +50,12 @@ def read_beat(record: bytes) -> WorkerBeat:
         return decode(record, WorkerBeat) if record else WorkerBeat(version="")
     except msgspec.DecodeError:  # of another version
         return WorkerBeat(version="?")
+
+
+def with_waits(record: bytes, waits: dict[str, float]) -> bytes:
+    """The record with more that its worker waits for."""
+    beat = read_beat(record)
+    return replace(beat, report=replace(beat.report, waits_for={**beat.report.waits_for, **waits})).encode()
 
 
 def clock_words(error: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from quadloom.crawling.cluster.beat import WorkerBeat, machine_state
+from quadloom.crawling.cluster.beat import WorkerBeat, machine_state, with_waits
 from quadloom.crawling.cluster.membership import Membership
 from quadloom.crawling.run.report import CrawlReport
 from quadloom.crawling.run.session import CrawlSession
@@ -43,6 +43,7 @@ class ClusterMember:
             heartbeat=self._heartbeat,
             notice=self._on_notice,
             describe=self._describe,
+            amend=with_waits,
             fetches="fetch" in self._session.phases,
         ):
             yield from self._session
@@ -61,6 +62,8 @@ class ClusterMember:
             path=str(self._path),
             phases=[phase for phase in PHASES if phase in self._session.phases],
             machine=machine_state(self._path),
+            heartbeat=self._heartbeat,
+            clock_error=self._shards.clock_error,
             queued=sum(queue.queued for queue in queues.values()),
             report=self._session.report(),
         ).encode()

@@ -32,12 +32,17 @@ from quadloom.stores.protocols.cluster import ShardQueue, Shards
 from quadloom.stores.shards import SHARDS
 
 _POLL_SECONDS = 0.25  # between two looks for news
+OUTDATED = (
+    "another machine has a newer version of Quadloom, which has changed the database: this worker finishes what is in "
+    "progress and leaves. Install that version here, too, and start it again"
+)
 _ROWS = 200  # of pages read from the catalog at once
 
 
 class Membership:
     """Use as a context manager around the crawl. `notice` receives what a person should know. `describe` returns what
-    the worker says about itself; it is called in the crawl's thread, with what waits in its shards. `fetches`:
+    the worker says about itself; it is called in the crawl's thread, with what waits in its shards. `amend` adds what
+    that thread waits for; it is called while the thread cannot say so itself. `fetches`:
     otherwise the worker takes no shards; it works on pages of any shard, which it leases one by one."""
 
     def __init__(
@@ -48,6 +53,7 @@ class Membership:
         heartbeat: float,
         notice: Callable[[str], None],
         describe: Callable[[dict[int, ShardQueue]], bytes] = lambda _queues: b"",
+        amend: Callable[[bytes, dict[str, float]], bytes] = lambda record, _stuck: record,
         fetches: bool = True,
     ) -> None:
         self._session = session
@@ -55,12 +61,15 @@ class Membership:
         self._pause = heartbeat
         self._notice = notice
         self._describe = describe
+        self._amend = amend
+        self._stuck: dict[str, float] = {}
         self._fetches = fetches
         self._heartbeat = shards.heartbeat()
         self._lost: frozenset[int] = frozenset()
         self._unindexed: frozenset[int] = frozenset()  # shards taken whose unindexed pages were not queued yet
         self._hot: set[int] = set()  # shards that were reported as too heavy
         self._is_clock_wrong = False
+        self._is_leaving = False
         self._record = b""
         self._workers = 1
         self._answered: int | None = None  # the last request; None = not even those that stand
@@ -92,12 +101,24 @@ class Membership:
                 continue  # the crawl's thread is busy, or has ended
 
     def _beat(self) -> None:
-        self._lost |= self._heartbeat.renew(self._record)
+        self._lost |= self._heartbeat.renew(self._amended())
         self._beaten.set()
+        if self._shards.is_outdated and not self._is_leaving:
+            self._is_leaving = True
+            self._notice(OUTDATED)
+            self._session.stop()
         error = self._shards.clock_error
         if bool(error) is not self._is_clock_wrong:
             self._is_clock_wrong = bool(error)
             self._notice(clock_words(error) if error else "the clock of this machine is right again")
+
+    def _amended(self) -> bytes:
+        """The record, also if the crawl's thread waits for a store and cannot renew it."""
+        stuck = self._session.stuck()
+        for reason in stuck.keys() - self._stuck.keys():
+            self._notice(f"waiting for {reason}")
+        self._stuck = stuck
+        return self._amend(self._record, stuck) if stuck else self._record
 
     def _poll(self) -> None:
         if self._answered is None:

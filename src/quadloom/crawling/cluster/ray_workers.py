@@ -40,7 +40,8 @@ def on_ray(address: str, workers: int, work: Work[T], *, interrupted: Callable[[
     try:
         kind = ray.remote(max_restarts=-1, max_task_retries=-1, max_concurrency=2, num_cpus=1)(_Actor)
         count = workers or sum(node["Alive"] for node in ray.nodes())
-        actors = [kind.remote() for _ in range(count)]
+        # On different machines, as long as there are some: one that dies takes as few workers along as possible.
+        actors = [kind.options(scheduling_strategy="SPREAD").remote() for _ in range(count)]
         tasks = [actor.run.remote(work, number) for number, actor in enumerate(actors)]
         return _wait(ray, actors, tasks, interrupted)
     finally:

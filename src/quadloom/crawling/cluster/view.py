@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Literal, TypeVar
+from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
 
 from quadloom.crawling.cluster.beat import WorkerBeat, read_beat
+from quadloom.crawling.cluster.merging import added, common_state, merged
+from quadloom.crawling.run.balance import Machines
 from quadloom.crawling.run.report import CrawlReport
 from quadloom.stores.protocols.cluster import WorkerRow
 
-WorkerState = Literal["starting", "running", "paused", "stopping", "dead"]
-_COUNTED = (
-    *("pages", "quads", "failed", "denied", "gone", "unchanged", "bytes", "links", "findings", "quarantined"),
-    *("cpu_seconds", "pages_per_second"),
-)  # of all crawls together
+WorkerState = Literal["starting", "running", "paused", "stopping", "silent", "dead"]
+_SILENT_BEATS = 3.0  # heartbeats that a worker may miss: one may be late
 _OF_WORKERS = ("shards", "queued", "pages", "quads", "failed", "cores_busy", "memory_used")
 _OF_MACHINES = ("cores", "load", "memory_free", "memory_total", "disk_free", "disk_total")
 
@@ -45,6 +43,8 @@ class WorkerView(msgspec.Struct, frozen=True, kw_only=True):
     disk_free: int = 0
     disk_total: int = 0
     silent_seconds: float = 0.0  # since its last heartbeat
+    clock_error: float = 0.0  # seconds by which its machine's clock is ahead of the database's; 0 = it is right
+    waits_for: dict[str, float] = {}  # what is away → since when, unix seconds
 
     @property
     def rate(self) -> float:
@@ -60,6 +60,11 @@ class ClusterView(msgspec.Struct, frozen=True):
     def alive(self) -> list[WorkerView]:
         return [worker for worker in self.workers if worker.state != "dead"]
 
+    @property
+    def machines(self) -> Machines:
+        """What the crawl of all workers runs on."""
+        return Machines(self.totals.cores, len(self.alive)) if self.alive else Machines()
+
 
 def cluster_view(rows: Iterable[WorkerRow]) -> ClusterView:
     """Processes that never said anything about themselves are commands, not workers: they are left out."""
@@ -70,35 +75,18 @@ def cluster_view(rows: Iterable[WorkerRow]) -> ClusterView:
 def merged_report(rows: Iterable[WorkerRow]) -> CrawlReport | None:
     """The crawl of all workers that are alive, as if it were one. None = there is none."""
     beats = [(row.owner.partition(":")[0], read_beat(row.record)) for row in rows if row.record and row.is_alive]
-    reports = [beat.report for _, beat in beats]
-    if not reports:
-        return None
-    newest = max(reports, key=lambda report: report.frontier.get("total", 0))
-    whole = CrawlReport(
-        seconds=max(report.seconds for report in reports),
-        frontier=newest.frontier,  # counts all URLs of the warehouse, of all workers
-        phases=_added(report.phases for report in reports),
-        cpu=_added(report.cpu for report in reports),
-        rates=_added(report.rates for report in reports),
-        statuses=_added(report.statuses for report in reports),
-        expected=next((report.expected for report in reports if report.expected is not None), None),
-        state=_state(report.state for report in reports),
-        workers=[
-            process._replace(name=f"{name} {process.name}") for name, beat in beats for process in beat.report.workers
-        ],
-        services=[service for report in reports for service in report.services],
-        disks=[disk for report in reports for disk in report.disks],
-        notices=list(dict.fromkeys(text for report in reports for text in report.notices)),
-    )
-    return replace(whole, **_sums(reports, _COUNTED))
+    named = [
+        replace(beat.report, workers=[one._replace(name=f"{name} {one.name}") for one in beat.report.workers])
+        for name, beat in beats
+    ]
+    return merged(named) if named else None
 
 
 def _view(row: WorkerRow, beat: WorkerBeat) -> WorkerView:
     report, machine = beat.report, beat.machine
-    states: dict[str, WorkerState] = {"running": "running", "paused": "paused", "stopping": "stopping"}
     return WorkerView(
         name=row.owner.partition(":")[0],
-        state=states.get(report.state, "starting") if row.is_alive else "dead",
+        state=_state_of(row, beat),
         host=machine.host,
         version=beat.version,
         phases=beat.phases,
@@ -117,34 +105,28 @@ def _view(row: WorkerRow, beat: WorkerBeat) -> WorkerView:
         disk_free=machine.disk_free,
         disk_total=machine.disk_total,
         silent_seconds=round(row.silent_seconds, 1),
+        clock_error=beat.clock_error,
+        waits_for=report.waits_for if row.is_alive else {},
     )
+
+
+def _state_of(row: WorkerRow, beat: WorkerBeat) -> WorkerState:
+    """What it said last, unless it has said nothing for longer than that may be true."""
+    if not row.is_alive:
+        return "dead"
+    if row.silent_seconds > _SILENT_BEATS * beat.heartbeat:
+        return "silent"
+    states: dict[str, WorkerState] = {"running": "running", "paused": "paused", "stopping": "stopping"}
+    return states.get(beat.report.state, "starting")
 
 
 def _totals(workers: Sequence[WorkerView]) -> WorkerView:
     """Figures of machines count each machine once, however many workers it has."""
     machines = list({worker.host: worker for worker in workers}.values())
-    rates = _added(worker.rates for worker in workers)
-    whole = WorkerView(name="", state=_state(worker.state for worker in workers), rates=rates)
+    rates = added(worker.rates for worker in workers)
+    whole = WorkerView(name="", state=common_state(worker.state for worker in workers), rates=rates)
     return replace(whole, **_sums(workers, _OF_WORKERS), **_sums(machines, _OF_MACHINES))
-
-
-S = TypeVar("S", bound=str)
-N = TypeVar("N", int, float)
-
-
-def _state(states: Iterable[S]) -> S | Literal["running", "dead"]:
-    """`running` if one of them is, otherwise the commonest."""
-    counts = Counter(states)
-    return "running" if "running" in counts else counts.most_common(1)[0][0] if counts else "dead"
 
 
 def _sums(records: Sequence[object], names: Sequence[str]) -> dict[str, float]:
     return {name: round(sum(getattr(record, name) for record in records), 3) for name in names}
-
-
-def _added(figures: Iterable[dict[str, N]]) -> dict[str, N]:
-    total: dict[str, N] = {}
-    for some in figures:
-        for name, value in some.items():
-            total[name] = round(total.get(name, 0) + value, 3)
-    return total

@@ -353,6 +353,10 @@ class Ingest:
             if room > 0 and reindexing.waiting:
                 reindexing.send(self._pool, room)
 
+    def waits(self) -> dict[str, float]:
+        """What the thread that settles waits for → since when. For other threads, because this one answers nothing."""
+        return {**self._writer.waiting.known(), **self._stores.state.waits_for()}
+
     def _settle_batch(self) -> list[Settlement]:
         batch = self.in_flight.take_batch()
         settlements = self._settle_taken(batch)

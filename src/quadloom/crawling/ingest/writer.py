@@ -39,6 +39,7 @@ from quadloom.model.phase import ALL_PHASES
 from quadloom.model.url import site_of
 from quadloom.process.failpoints import Failpoints
 from quadloom.process.retry import retry_when_unavailable
+from quadloom.process.waiting import Waiting
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode as encode_record
 from quadloom.stores.opened import Stores
@@ -46,6 +47,7 @@ from quadloom.stores.protocols.archive import ArchiveRecord
 from quadloom.stores.protocols.frontier import HostRow
 from quadloom.stores.protocols.settlement import FinishedVisit, SettleBatch, SettleHook, VisitStep
 
+_SILENCE = 5.0  # seconds for which an archive may take to store a batch
 _RETRY_SECONDS = 1.0  # between two tries to reach an archive that is away
 _FEW_LINKS = 1000
 _TEXTS = 100_000  # digests of texts remembered to recognise duplicates
@@ -81,6 +83,7 @@ class BatchWriter:
         self._alone = stores.phases == ALL_PHASES and stores.shards is None
         self._texts: LruCache[tuple[str, bytes], int] = LruCache(_TEXTS)
         self._disk_problems: dict[str, str] = {}
+        self.waiting = Waiting(after=_SILENCE)  # for the archive
 
     def add_step(self, step: VisitStep, settle: SettleStep) -> None:
         """Settle visits that end with this step by `settle`."""
@@ -236,7 +239,9 @@ class BatchWriter:
         waiting = False
         while True:
             try:
+                self.waiting.on("the archive, which does not answer")
                 self._stores.archive.sync()
+                self.waiting.off()
                 break
             except StoreUnavailable as error:
                 if not self._stores.state.waits():

@@ -60,7 +60,8 @@ class Balance(msgspec.Struct, frozen=True):
 
 class CrawlState(NamedTuple):
     """What the balance is judged by. `waits`: see `CrawlReport.waits`; `bandwidth`: reads a second that a crawl without
-    an end may make, 0 = no limit; `due`: URLs that could be read now but for their hosts."""
+    an end may make, 0 = no limit; `due`: URLs that could be read now but for their hosts; `crawls`: as in
+    `Machines`."""
 
     pages: Mapping[str, int]
     cpu: Mapping[str, float]
@@ -72,6 +73,7 @@ class CrawlState(NamedTuple):
     services: Sequence[InstanceLoad] = ()
     bandwidth: float = 0.0
     due: int = 1
+    crawls: int = 1
 
 
 class _Machine(NamedTuple):
@@ -88,7 +90,15 @@ class _Advice(NamedTuple):
     text: str
 
 
-def balance_of(report: CrawlReport) -> Balance:
+class Machines(NamedTuple):
+    """`cores`: of all of them; 0 = those of this machine. `crawls`: each has one thread or process to fetch, index and
+    settle."""
+
+    cores: int = 0
+    crawls: int = 1
+
+
+def balance_of(report: CrawlReport, machines: Machines = Machines()) -> Balance:  # noqa: B008  immutable
     """The balance of a crawl, for `status`, its last report and the monitor."""
     workers = max(1, sum(beat.name.startswith("transform") for beat in report.workers))
     return balance(
@@ -97,12 +107,13 @@ def balance_of(report: CrawlReport) -> Balance:
             report.cpu,
             report.rates,
             workers,
-            os.cpu_count() or 1,
+            machines.cores or os.cpu_count() or 1,
             report.queues,
             report.waits,
             report.services,
             report.bandwidth,
             report.frontier.get("queued", 0) + report.frontier.get("leased", 0) if report.state == "running" else 1,
+            machines.crawls,
         )
     )
 
@@ -113,7 +124,7 @@ def balance(state: CrawlState) -> Balance:
     costs = {phase: cpu[phase] / pages[phase] for phase in _ORDER if pages.get(phase) and cpu.get(phase, 0.0) > 0}
     if not costs:
         return Balance(advice="No page has been processed yet.")
-    single = [1 / cost for phase, cost in costs.items() if phase not in _IN_WORKERS]
+    single = [state.crawls / cost for phase, cost in costs.items() if phase not in _IN_WORKERS]
     possible = min([state.cores / sum(costs.values()), *single])
     fastest = 1 / min(costs.values())
     rows = tuple(
@@ -126,7 +137,7 @@ def balance(state: CrawlState) -> Balance:
             rate=round(state.rates.get(phase, 0.0), 1),
             busy=round(state.rates.get(phase, 0.0) * cost, 2),
             cores=round(possible * cost, 2),
-            workers=state.workers if phase in _IN_WORKERS else 1,
+            workers=state.workers if phase in _IN_WORKERS else state.crawls,
             queue=state.queues.get(phase, 0),
         )
         for phase, cost in costs.items()
@@ -173,7 +184,7 @@ def _busy_phase(rows: tuple[PhaseLoad, ...], machine: _Machine) -> _Advice | Non
             f"Transform slows down the other phases: it has {machine.workers} workers and needs {machine.needed}"
             f" (crawl.workers) for the {machine.possible:.0f} pages/s that this machine can do.",
         )
-    if single is not None and single.busy >= _BUSY:
+    if single is not None and single.busy >= _BUSY * single.workers:
         return _Advice(
             single.phase,
             f"{single.phase.capitalize()} uses a full core. This machine can do about {machine.possible:.0f} pages/s;"

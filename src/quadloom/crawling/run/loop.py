@@ -234,10 +234,10 @@ class Crawl:
             bandwidth=self._settings.freshness.bandwidth if self._pacer is not None else 0.0,
             statuses=dict(meter.statuses),
             state="stopping" if self._stopping else "paused" if self._paused else "running",
-            waits_for=[
-                *(["the network"] if self._network.is_away else []),
-                *filter(None, [self._ingest.indexing.waiting_for]),
-            ],
+            waits_for={
+                **({"the network": unix_time() - self._network.away_for} if self._network.is_away else {}),
+                **self._ingest.indexing.waiting.known(),
+            },
             workers=[*([self._fetch.heartbeat()] if self._fetch is not None else []), *load.workers],
             services=load.services,
             disks=load.disks,
@@ -334,7 +334,7 @@ class Crawl:
 
     def _is_waiting(self) -> bool:
         """A store is away: what was fetched waits in memory, so nothing more is fetched."""
-        reason = self._ingest.indexing.waiting_for
+        reason = self._ingest.indexing.waiting.reason
         if bool(reason) != bool(self._waited_for):
             self._notice("notice", f"waiting for a store: {reason}" if reason else "the store is back")
         self._waited_for = reason

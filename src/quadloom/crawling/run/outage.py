@@ -77,8 +77,7 @@ class NetworkWatch:
 
     def failed(self, failure: Failure) -> bool:
         """A host has not answered. True if that counts against nobody: the network is away, or is being asked."""
-        unsent = failure.kind == "timeout" and not failure.seconds  # its lease would have ended before
-        if failure.kind not in _NO_ANSWER or failure.status or unsent:
+        if failure.kind not in _NO_ANSWER or failure.status or failure.is_unsent:
             return False
         self._silent.add(site_of(host_of(failure.url)))
         enough = min(SITES, len(self._answered) or SITES)

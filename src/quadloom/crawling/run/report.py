@@ -61,7 +61,7 @@ class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
     statuses: dict[str, int] = {}
     expected: ExpectedFreshness | None = None  # of all pages, by their learned rates and the present bandwidth
     state: str = "running"
-    waits_for: list[str] = []  # what is away: the network, or a store
+    waits_for: dict[str, float] = {}  # what is away, the network or a store → since when, unix seconds
     workers: list[ProcessHeartbeat] = []
     rendering: RenderingTotals | None = None  # what the browser has cost; None without one
     services: list[InstanceLoad] = []  # every instance of the user's services

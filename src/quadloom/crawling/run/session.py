@@ -286,6 +286,11 @@ class CrawlSession:
         """Set this worker's part of all shards, and of what all workers could read now."""
         self._scheduler.set_part(owned, wanted)
 
+    def stuck(self) -> dict[str, float]:
+        """What the crawl's own thread waits for, so that it can neither report nor answer → since when. From any
+        thread."""
+        return self._ingest.waits()
+
     def unfinished_shards(self) -> frozenset[int]:
         """Shards with pages that are on their way through the indexer."""
         return self._ingest.indexing.unfinished_shards()

@@ -206,6 +206,17 @@ def parse(service: QueryService, query: str, limits: LimitSettings) -> None:
         answer.read()
 
 
+def ask_again(catalog: Catalog, queries: Sequence[Subscription], ask: Callable[[str], list[str]]) -> None:
+    """Replace stored answers by those of now, without notices: what they were compared with is to be forgotten. A query
+    that fails has none until it is asked again."""
+    for subscription in (item for item in queries if _ANSWERS.get(catalog, item.id) is not None):
+        try:
+            rows = sorted(set(ask(subscription.query)))
+        except QuadloomError:
+            rows = None
+        _ANSWERS.put(catalog, subscription.id, rows)
+
+
 def last_answer(catalog: Catalog, id: str) -> list[str]:
     return _ANSWERS.get(catalog, id) or []
 

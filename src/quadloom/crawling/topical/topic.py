@@ -10,6 +10,7 @@ import msgspec
 
 from quadloom.crawling.ingest.intake import Ingest
 from quadloom.crawling.ingest.link_queries import without_links
+from quadloom.crawling.ingest.sources import JUDGED_SCOPE
 from quadloom.crawling.topical.crawl import StrategyName, TopicalStrategy, TopicReport, make_strategy, run_strategy
 from quadloom.crawling.topical.polite_access import FetchedPage, PoliteAccess
 from quadloom.crawling.topical.relevance import Judge, Topic
@@ -23,7 +24,7 @@ from quadloom.errors import StoreError
 from quadloom.model.quads import Quads
 from quadloom.model.url import host_matches, host_of
 from quadloom.model.visit import Visit
-from quadloom.planning.scope import Scope
+from quadloom.planning.scope import KEPT_DEPTH, Scope, ScopeRecord
 from quadloom.process.clock import unix_time
 from quadloom.settings import Settings, length_of
 from quadloom.stores.named_values import NamedValues
@@ -84,7 +85,7 @@ def crawl_topic(
     access = PoliteAccess(
         settings,
         stores.frontier.hosts,
-        TopicScope(settings, seeds),
+        TopicScope(settings, seeds, stores.catalog),
         lambda fetched: _store(ingest, stores.catalog, fetched),
         services=frozenset(host_of(lead.template) for lead in site_search("")),
         clock=clock,
@@ -121,7 +122,7 @@ def survey_sites(
     access = PoliteAccess(
         settings,
         stores.frontier.hosts,
-        TopicScope(settings, seeds),
+        TopicScope(settings, seeds, stores.catalog),
         lambda _brought: None,
         clock=clock,
         random=random,
@@ -143,9 +144,13 @@ def begin_until(stores: Stores) -> Callable[[], float]:
 
 
 class TopicScope:
-    """The sites themselves, the patterns that the user set, and the hosts that may answer for sites."""
+    """The sites themselves, the patterns that the user set, and the hosts that may answer for sites. What the scope of
+    the warehouse excludes is never asked."""
 
-    def __init__(self, settings: Settings, seeds: Sequence[SeedSite]) -> None:
+    def __init__(self, settings: Settings, seeds: Sequence[SeedSite], catalog: Catalog) -> None:
+        judged = JUDGED_SCOPE.get(catalog)
+        excluded = Scope.decode(judged).record.exclude if judged is not None else ()
+        self._excluded = Scope(ScopeRecord(reach="any", exclude=excluded))
         crawl = settings.crawl
         if crawl.scope == "page":  # a site cannot be asked without leaving its home page
             crawl = msgspec.structs.replace(crawl, scope="host")
@@ -153,6 +158,8 @@ class TopicScope:
         self._third_parties = settings.topic.third_parties
 
     def verdict(self, href: str, host: str, depth: int) -> str | None:
+        if refusal := self._excluded.verdict(href, host, KEPT_DEPTH):
+            return refusal
         if any(host_matches(host, pattern) for pattern in self._third_parties):
             return None
         return self._scope.verdict(href, host, depth)

@@ -206,7 +206,7 @@ class TopicRounds:
         access = PoliteAccess(
             settings,
             OwnersFrontier(self._stores.frontier.hosts, self._background),
-            OwnHosts(TopicScope(settings, due.sites), self._stores.shards),
+            OwnHosts(TopicScope(settings, due.sites, self._stores.catalog), self._stores.shards),
             self._take,
             throttle=self._background.throttle,
             clock=self._clock,

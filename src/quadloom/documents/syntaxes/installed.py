@@ -9,6 +9,7 @@ from quadloom.documents.syntaxes import jsonld, microdata, microformats, rdf, rd
 from quadloom.documents.syntaxes.feeds import json_feed
 from quadloom.documents.syntaxes.feeds import sitemaps as sitemaps_rdf
 from quadloom.documents.syntaxes.feeds import xml_feeds as feeds
+from quadloom.documents.syntaxes.files import office, pdf
 from quadloom.documents.syntaxes.html import meta as html_meta
 from quadloom.documents.syntaxes.html import page as html
 from quadloom.documents.syntaxes.html import text as html_text
@@ -39,6 +40,8 @@ _SVG = Extractor("svg", xslt.read)
 _STYLESHEETS = Extractor(xslt_folder.SYNTAX, xslt_folder.read, is_wanted=lambda settings: settings.stylesheets != "")
 _GRDDL = Extractor(grddl.SYNTAX, grddl.read_page, ("profile", "xmlns:"))
 _GRDDL_XML = Extractor(grddl.SYNTAX, grddl.read)  # the transformation may be that of its namespace, without a sign
+_PDF = Extractor(pdf.SYNTAX, pdf.read)
+_OFFICE = Extractor(office.SYNTAX, office.read)
 _GENERIC = Extractor(generic_xml.SYNTAX, generic_xml.read)  # last: only if no other syntax stated anything
 _HEAD = (_HTML, _META, _OPEN_GRAPH, _JSONLD_SCRIPTS, _MICRODATA)
 
@@ -65,5 +68,7 @@ SYNTAXES = Registry(
         "nquads": (_RDF_FILE,),
         "rdfxml": (_RDF_FILE,),
         "text": (_TEXT,),
+        "pdf": (_PDF,),
+        "office": (_OFFICE,),
     }
 )

@@ -16,6 +16,7 @@ import re2
 from quadloom.model.document import Kind
 
 SNIFFED_BYTES = 64 * 1024
+ZIP = "application/zip"
 
 _MAGIC: tuple[tuple[bytes, Kind, str], ...] = (
     (b"%PDF-", "pdf", "application/pdf"),
@@ -26,8 +27,8 @@ _MAGIC: tuple[tuple[bytes, Kind, str], ...] = (
     (b"II*\0", "image", "image/tiff"),
     (b"MM\0*", "image", "image/tiff"),
     (b"\0\0\1\0", "image", "image/x-icon"),
-    (b"PK\3\4", "archive", "application/zip"),
-    (b"PK\5\6", "archive", "application/zip"),
+    (b"PK\3\4", "archive", ZIP),
+    (b"PK\5\6", "archive", ZIP),
     (b"\x1f\x8b", "archive", "application/gzip"),
     (b"7z\xbc\xaf\x27\x1c", "archive", "application/x-7z-compressed"),
     (b"Rar!\x1a\x07", "archive", "application/vnd.rar"),

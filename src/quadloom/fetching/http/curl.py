@@ -33,7 +33,8 @@ import pycurl
 
 from quadloom.documents.archives.content_coding import BodyDecoder, coding_of
 from quadloom.fetching.http.proxy import Proxy
-from quadloom.fetching.transport import FetchRequest, Headers, Refusal, refused_response
+from quadloom.fetching.transport import TOO_LATE, FetchRequest, Headers, Refusal, is_too_late, refused_response
+from quadloom.process.clock import unix_time
 from quadloom.settings import LimitSettings
 
 _HTTP_ONLY = pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS
@@ -67,6 +68,7 @@ class Transfer:
     __slots__ = (
         "_limits",
         "_lines",
+        "_now",
         "_proxy",
         "_sent_lines",
         "address",
@@ -89,8 +91,10 @@ class Transfer:
         ca_file: str,
         proxy: Proxy | None = None,
         certificate: str = "",
+        now: Callable[[], float] = unix_time,
     ) -> None:
         self._limits = limits
+        self._now = now
         self._proxy = proxy
         self.certificate = certificate
         self._lines: list[bytes] = []
@@ -101,6 +105,7 @@ class Transfer:
             proxy.set_up(self.curl)
         if certificate:
             self.curl.setopt(pycurl.SSLCERT, certificate)
+        self.curl.setopt(pycurl.PREREQFUNCTION, self._may_send)
         self.clear()
 
     def clear(self) -> None:
@@ -152,6 +157,14 @@ class Transfer:
         self.curl.setopt(pycurl.CUSTOMREQUEST, request.method)
         self.curl.setopt(pycurl.POSTFIELDSIZE, len(request.payload))
         self.curl.setopt(pycurl.POSTFIELDS, request.payload)
+
+    def _may_send(self, *_connection: object) -> int:
+        """libcurl's callback when the connection is made, just before the first byte of the request. Between the begin
+        and this moment lie a slow handshake, or minutes in which the process was stopped."""
+        if self.request is not None and is_too_late(self.request, self._now()):
+            self.verdict = TOO_LATE
+            return int(pycurl.PREREQFUNC_ABORT)
+        return int(pycurl.PREREQFUNC_OK)
 
     def _on_body(self, data: bytes) -> int | None:
         """libcurl's write callback. No exception may pass through C, and nothing here raises one."""

@@ -16,6 +16,7 @@ import heapq
 import time
 from collections.abc import Callable
 from itertools import count
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -27,11 +28,13 @@ from quadloom.fetching.http.sign_in import NOTHING, SignIn
 from quadloom.fetching.politeness import AddressClock, retry_after
 from quadloom.fetching.transport import (
     REDIRECTS,
+    TOO_LATE,
     Done,
     FetchRequest,
     Result,
     header_lines,
     identity,
+    is_too_late,
     make_failure,
     refused_hop,
     status_is_transient,
@@ -42,6 +45,9 @@ from quadloom.model.page import FailureKind, Hop, Page
 from quadloom.model.url import resolve
 from quadloom.process.clock import unix_time
 from quadloom.settings import Settings
+
+if TYPE_CHECKING:
+    from quadloom.fetching.http.signatures import RequestSigner
 
 _LATE = 1.0  # seconds after its turn within which a request may still begin
 
@@ -62,7 +68,8 @@ class _Job(msgspec.Struct):
 
 
 class CurlTransport:
-    """See `quadloom.fetching.transport.Transport`. `lookup` is the resolver, `ca_file` names authorities to trust."""
+    """See `quadloom.fetching.transport.Transport`. `lookup` is the resolver, `ca_file` names authorities to trust,
+    `signer` signs requests."""
 
     def __init__(
         self,
@@ -72,6 +79,7 @@ class CurlTransport:
         now: Callable[[], float] = unix_time,
         monotonic: Callable[[], float] = time.monotonic,
         ca_file: str = "",
+        signer: RequestSigner | None = None,
     ) -> None:
         limits = settings.limits
         self._limits = limits
@@ -81,6 +89,7 @@ class CurlTransport:
         self.guard = Guard(settings.guard)
         self._proxy = proxy_of(settings.fetch)
         self._sign_in = SignIn(settings)
+        self._signer = signer
         self._identity = identity(settings.crawl)
         self._addresses = AddressClock(settings.politeness.ip_delay, monotonic())
         self._loop = CurlLoop(limits.connections, monotonic)
@@ -210,6 +219,8 @@ class CurlTransport:
         now = self._monotonic()
         at = self._addresses.reserve(job.addresses[0], now) if job.request.paced else now
         expires = job.request.expires
+        if is_too_late(job.request, self._now() + (at - now)):
+            return self._unsent(job)
         if expires and self._now() + (at - now) + self._limits.total_seconds > expires:
             message = "the lease would end before the turn of this address comes"
             return self._fail(job, "timeout", message, transient=True)
@@ -235,8 +246,10 @@ class CurlTransport:
                 self._start(job)
 
     def _start(self, job: _Job) -> None:
-        job.working_since = self._monotonic()
         request, now, limit = job.request, self._now(), self._limits.total_seconds
+        if is_too_late(request, now):
+            return self._unsent(job)
+        job.working_since = self._monotonic()
         if (
             request.expires and now - _LATE + limit > request.expires
         ):  # in time for its turn, but the machine was paused
@@ -254,6 +267,8 @@ class CurlTransport:
             lines = (*self._identity, *header_lines(request))
         if credentials.lines:
             lines = (*lines, *credentials.lines)
+        if self._signer is not None:
+            lines = (*lines, *self._signer.lines(job.url))
         transfer.prepare(request, job.url, self._address(job), lines, limit - job.seconds)
         job.sent_at = job.sent_at or now
         self._busy[transfer.curl] = (transfer, job)
@@ -267,13 +282,17 @@ class CurlTransport:
     def _new_transfer(self, certificate: str) -> Transfer:
         proxy = self._proxy
         verdict = self.guard.address_verdict if proxy is None else proxy.verdict
-        return Transfer(self._limits, verdict, self._ca_file, proxy, certificate)
+        return Transfer(self._limits, verdict, self._ca_file, proxy, certificate, self._now)
 
     def _transferred(self, transfer: Transfer, job: _Job, code: int, text: str) -> None:
         body = transfer.body
         if body is None or not body.decoded:
             transfer.finish_headers()
-        if code and not transfer.verdict:
+        if self._signer is not None:
+            self._signer.answered(job.url, transfer.headers)
+        if transfer.verdict == TOO_LATE:
+            self._unsent(job)
+        elif code and not transfer.verdict:
             self._broken(transfer, job, code, text)
         elif isinstance(transfer.verdict, tuple):
             self._fail(job, *transfer.verdict, status=transfer.status, headers=transfer.headers)
@@ -356,6 +375,11 @@ class CurlTransport:
             findings=findings,
             wire_bytes=transfer.header_bytes + (body.wire if body is not None else 0),
         )
+
+    def _unsent(self, job: _Job) -> None:
+        """Nothing was sent, so it took no time: that tells it apart from a host that does not answer."""
+        job.working_since, job.seconds = None, 0.0
+        self._fail(job, *TOO_LATE, transient=True)
 
     def _fail(
         self,

@@ -29,6 +29,8 @@ from quadloom.model.page import Failure, Hop, Page
 from quadloom.stores.protocols.archive import ArchiveRecord
 
 _WIRE_HEADERS = frozenset({"content-encoding", "transfer-encoding", "content-length"})
+_ABOUT_FILE = "application/warc-fields"  # Content-Type of records about a file, not a page
+_REMOVED = "urn:quadloom:removed"
 _ASIDE = "x-archive-orig-"
 _LEVEL = 1
 _REASONS = {int(status): status.phrase for status in HTTPStatus}
@@ -36,6 +38,7 @@ _REASONS = {int(status): status.phrase for status in HTTPStatus}
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _BASE32 = [one + other for one in _ALPHABET for other in _ALPHABET]
 _PAIRS = range(150, -1, -10)
+_HEAD_BYTES = 1 << 20  # of a record, in which its named fields are
 _MEMORABLE = 200  # characters of a header
 MAX_MEMBER_BYTES = 512 * 1024 * 1024  # of one record unpacked: a damaged or forged member must not fill the memory
 
@@ -147,14 +150,14 @@ def decode(member: bytes, place: str) -> Page | Failure:
 
 
 def parse(data: bytes, place: str) -> Page | Failure | None:
-    """As `decode`, for an unpacked record; None = the `warcinfo` record that begins a file."""
+    """As `decode`, for an unpacked record; None = it describes the file (`file_header`, `tombstone`)."""
     try:
         head, mark, rest = data.partition(b"\r\n\r\n")
         fields = _fields(head.decode("utf-8"))
         block = rest[: int(fields["content-length"])]
         if not mark or len(rest) != len(block) + 4:
             raise ValueError("the length of its block is wrong")
-        if fields["warc-type"] == "warcinfo":
+        if fields["content-type"] == _ABOUT_FILE:
             return None
         if fields["warc-type"] == "metadata":
             return _failures.decode(block)
@@ -173,10 +176,39 @@ def damaged(place: str, reason: str) -> ArchiveDamaged:
 def file_header(name: str, at: float) -> bytes:
     """The `warcinfo` record that begins every file, as a gzip member."""
     block = f"software: Quadloom\r\nformat: WARC File Format 1.1\r\nfilename: {name}\r\n".encode()
-    fields = ["WARC-Type: warcinfo", f"WARC-Filename: {name}", "Content-Type: application/warc-fields"]
+    return _about_file(["WARC-Type: warcinfo", f"WARC-Filename: {name}"], block, at)
+
+
+def tombstone(records: int, at: float) -> ArchiveRecord:
+    """A record in the place of so many that were removed for good: it says when and how many, and nothing of them."""
+    block = f"action: removed on request\r\nrecords: {records}\r\n".encode()
+    fields = ["WARC-Type: metadata", f"WARC-Target-URI: {_REMOVED}"]
+    return ArchiveRecord(_REMOVED, _about_file(fields, block, at))
+
+
+def _about_file(fields: list[str], block: bytes, at: float) -> bytes:
     lines = ("WARC/1.1", f"WARC-Record-ID: <urn:uuid:{_random_uuid()}>", f"WARC-Date: {_date(at)}", *fields)
-    head = "\r\n".join((*lines, f"Content-Length: {len(block)}", "", "")).encode()
+    head = "\r\n".join((*lines, f"Content-Type: {_ABOUT_FILE}", f"Content-Length: {len(block)}", "", "")).encode()
     return bytes(igzip.compress(head + block + b"\r\n\r\n", compresslevel=_LEVEL))
+
+
+def revisit(url: str, at: float, digest: str, refers_to: float) -> bytes:
+    """A `revisit` record as a gzip member: at this time the server had the payload that the record of `refers_to`
+    holds. It has no block, so players take the headers from there too."""
+    fields = [
+        "WARC-Type: revisit",
+        "WARC-Profile: http://netpreserve.org/warc/1.1/revisit/identical-payload-digest",
+        f"WARC-Payload-Digest: {digest}",
+        f"WARC-Refers-To-Target-URI: {_flat(url)}",
+        f"WARC-Refers-To-Date: {_date(refers_to)}",
+    ]
+    return bytes(igzip.compress(_head(url, at, fields, 0) + b"\r\n\r\n", compresslevel=_LEVEL))
+
+
+def record_fields(member: bytes) -> dict[str, str]:
+    """The named fields of a compressed record, their names in small letters; its block is not read."""
+    head = isal_zlib.decompressobj(31).decompress(member, _HEAD_BYTES).partition(b"\r\n\r\n")[0]
+    return _fields(head.decode("utf-8", "replace"))
 
 
 def _page(fields: dict[str, str], block: bytes) -> Page:

@@ -43,7 +43,8 @@ One thread at a time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Sequence
 
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import HostPace, Outcome, Settlement
@@ -312,6 +313,28 @@ class TableFrontier:
                 self._queue.write_moves(batch)
                 self.loaded.queue_changed(batch)
         return moved
+
+    def forget(self, is_forgotten: Callable[[str], bool], hosts: Callable[[str], bool], pages: Container[int]) -> int:
+        removed = 0
+        for chunk in self._url_records.scan():
+            gone = [url.row for url in chunk if is_forgotten(url.href) or is_forgotten(url.key)]
+            left = {row.fingerprint for row in gone}
+            silent = [url.row for url in chunk if url.anchor and url.via in pages and url.row.fingerprint not in left]
+            if not gone and not silent:
+                continue
+            with self._database.transaction():
+                batch = UrlBatch(self._queue.order)
+                for row in gone:
+                    batch.leave(row)
+                self._queue.write_moves(batch)
+                self._host_records.subtract_pages(Counter(row.host_id for row in gone if row.token >= 0.0))
+                self._url_records.remove(gone)
+                self._url_records.clear_anchors(silent)
+            removed += len(gone)
+        with self._database.transaction():
+            self._host_records.remove([id for id, name in self._host_records.names() if hosts(name)])
+        self._reload()
+        return removed
 
     def reschedule(self, pages: Sequence[ScheduledPage], now: float) -> None:
         wanted = {page.fingerprint: page for page in pages}

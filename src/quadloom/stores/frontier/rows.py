@@ -74,6 +74,16 @@ class ScopedUrl(NamedTuple):
     host: str
 
 
+class FoundUrl(NamedTuple):
+    """A URL with the link by which it was found first."""
+
+    row: UrlRow
+    href: str
+    key: str
+    via: int
+    anchor: str
+
+
 class HostColumns(NamedTuple):
     """The columns of `host` that `HostState` and `HostRow` are made of."""
 

@@ -2,7 +2,7 @@
 
 What is acknowledged is on the server's disk: `synchronous_commit` is switched on, whatever the server's default is.
 No server may keep a thread waiting for ever: the server ends statements that take too long, TCP notices a peer that
-is gone, and a thread of this process cuts connections on which nothing comes back (`_Watch`).
+is gone, and a thread of this process cuts connections on which nothing comes back (`ConnectionWatch`).
 A lost connection is opened again with back-off. Outside a transaction the statement is simply repeated; inside one
 nothing was acknowledged, so the transaction is undone and `StoreUnavailable` means that it may be tried again: settling
 twice is harmless.
@@ -17,20 +17,20 @@ import logging
 import os
 import re
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
-from weakref import WeakSet
 
-from quadloom.errors import DiskFull, SettingsError, StoreError, StoreUnavailable
+from quadloom.errors import ServerFull, SettingsError, StoreError, StoreUnavailable
 from quadloom.process.retry import doubling, retry, within
+from quadloom.process.waiting import Waiting
 from quadloom.stores.postgres.arrays import column, columns, register
-from quadloom.stores.postgres.schema import MIGRATIONS
+from quadloom.stores.postgres.schema import ADDITIVE, MIGRATIONS
+from quadloom.stores.postgres.timeouts import network, watch
 from quadloom.stores.sql.statements import EVERYTHING, BulkStatement, Dialect, Row, SqlCondition
 from quadloom.stores.sql.transactions import Transactions
 
@@ -43,20 +43,11 @@ T = TypeVar("T")
 PATIENCE = 60.0  # seconds after which a store gives up on a server that cannot be reached
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 STATEMENT_SECONDS = 120.0  # after which the server ends a statement
-_GRACE = 10.0  # seconds after that, until the connection is cut
-# In effect unless the URL says otherwise: a host that vanished is noticed within half a minute.
-_NETWORK = {
-    "connect_timeout": 10,
-    "keepalives": 1,
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 4,
-    "tcp_user_timeout": 30_000,  # milliseconds
-}
+_ROOM_PAUSE = 2.0  # seconds until a full disk may have room again
 _LARGE = 100_000  # rows whose copying is logged
 _COPIED = re.compile(r"FROM (\w+_whole)\b")
 # A worker that is stopped in the middle of a transaction must not hold its shards' rows for ever.
-_IDLE_IN_TRANSACTION = "30s"
+_IDLE_IN_TRANSACTION = "15s"
 # Every statement searches by key. Fresh tables have no statistics, so the planner would scan them, and its estimate of
 # the cost would make it compile machine code for half a second.
 _PLANNING = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off"
@@ -75,6 +66,8 @@ class PostgresDatabase(Transactions):
         super().__init__()
         self.writable = writable
         self.waits: Callable[[], bool] = lambda: False  # True = wait for the server, however long it is away
+        self.waiting = Waiting()  # for room on the server's disk
+        self._cause: StoreError | None = None  # the first error of the transaction in progress
         self.away_seconds = 0.0  # that a lost connection took to come back
         self.busy_since = 0.0  # monotonic; 0 = no statement is in progress
         self.statement_seconds = statement_seconds
@@ -84,7 +77,7 @@ class PostgresDatabase(Transactions):
         self._pipeline: AbstractContextManager[Pipeline] | None = None
         self._channels: list[str] = []
         self._connection = self._connect()
-        _watch.add(self)
+        watch.add(self)
 
     @classmethod
     def open(cls, url: str, *, patience: float = PATIENCE) -> PostgresDatabase:
@@ -102,28 +95,37 @@ class PostgresDatabase(Transactions):
         return database
 
     def _begin(self) -> None:
+        self._cause = None
         self.write("BEGIN")
         self._pipeline = self._connection.pipeline()
         self._pipeline.__enter__()
 
     def _finish(self) -> None:
-        psycopg = _driver()
         assert self._pipeline is not None
-        try:
-            with self._watched():
-                if not self._broken:
-                    self._connection.execute("COMMIT")
-                self._pipeline.__exit__(None, None, None)  # waits for the server; what it refused is raised here
-        except psycopg.Error as error:
-            translated = self._translated(error)  # before the rollback, which may open another connection
+        driver, leave = _driver(), self._pipeline.__exit__
+        failures: list[psycopg.Error] = []
+        with self._watched():
+            # The pipeline is always left: a rollback inside it would only be sent.
+            for step in (self._commit, partial(leave, None, None, None)):
+                try:
+                    step()  # what the server refused is raised here
+                except driver.Error as error:
+                    failures.append(error)
+        self._pipeline = None
+        if failures:
+            translated = self._translated(failures[0])  # before the rollback, which may open another connection
             self._rollback()
             if self._broken:
                 return  # the error that broke the transaction is on its way
-            raise translated from error
-        finally:
-            self._pipeline = None
+            raise translated from failures[0]
         if self._broken:
             self._rollback()
+        else:
+            self.waiting.off()
+
+    def _commit(self) -> None:
+        if not self._broken:
+            self._connection.execute("COMMIT")
 
     def _rollback(self) -> None:
         psycopg = _driver()
@@ -168,9 +170,13 @@ class PostgresDatabase(Transactions):
                     with self._watched():
                         return action()
                 except psycopg.Error as error:
-                    if self._depth or not self._connection.broken:
-                        raise self._translated(error) from error
-                self._reconnect()
+                    translated = self._translated(error)
+                    if self._depth or not (self._connection.broken or _may_wait(translated)):
+                        raise translated from error
+                if self._connection.broken:
+                    self._reconnect()
+                else:
+                    time.sleep(_ROOM_PAUSE)
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
@@ -190,6 +196,19 @@ class PostgresDatabase(Transactions):
                 yield
         finally:
             self.statement_seconds = seconds
+
+    def compact(self) -> None:
+        """Write all tables again without the remains of deleted rows. Other sessions wait meanwhile."""
+        seconds, self.statement_seconds = self.statement_seconds, float("inf")
+        try:
+            self.write("SET statement_timeout = 0")
+            for (table,) in self.execute(
+                "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace"
+            ):
+                self.write(f'VACUUM (FULL, ANALYZE) "{table}"')
+        finally:
+            self.statement_seconds = seconds
+            self.write(f"SET statement_timeout = {int(seconds * 1000) if seconds < float('inf') else 0}")
 
     def cut(self) -> None:
         """From another thread: end the connection, so that a thread that waits for an answer gets an error."""
@@ -222,7 +241,7 @@ class PostgresDatabase(Transactions):
     def _new_connection(self) -> Connection[Row]:
         psycopg = _driver()
         try:
-            connection: Connection[Row] = psycopg.connect(self._url, autocommit=True, **_network(self._url))
+            connection: Connection[Row] = psycopg.connect(self._url, autocommit=True, **network(self._url))
             register(connection.adapters)
             connection.execute("SET synchronous_commit = on")
             if self.statement_seconds < float("inf"):
@@ -251,12 +270,23 @@ class PostgresDatabase(Transactions):
             self._connection.execute(f'LISTEN "{channel}"')
 
     def _translated(self, error: psycopg.Error) -> StoreError:
-        psycopg = _driver()
-        errors = psycopg.errors
-        if isinstance(error, errors.DiskFull):
-            return DiskFull(
+        """What follows from the first error of a transaction is that error again: it says nothing about the cause."""
+        errors = _driver().errors
+        if self._cause is not None and isinstance(error, (errors.InFailedSqlTransaction, errors.PipelineAborted)):
+            return self._cause
+        found = self._recognised(error)
+        if self._depth and self._cause is None:
+            self._cause = found
+        return found
+
+    def _recognised(self, error: psycopg.Error) -> StoreError:
+        errors = _driver().errors
+        if isinstance(error, errors.DiskFull) or "No space left on device" in str(error):
+            self.waiting.on(f"room on the disk of {self.name}")
+            return ServerFull(
                 f"no room left on the server of {self.name}; all that was acknowledged is safe",
                 hint="free some space there and run the same command again: it resumes",
+                waits=self.waits,
             )
         if isinstance(error, errors.QueryCanceled):
             return StoreUnavailable(
@@ -307,6 +337,8 @@ class PostgresDatabase(Transactions):
             version = self.schema_version()
             if version > len(MIGRATIONS):
                 self._refuse_version(version)
+            if version and not ADDITIVE.issuperset(range(version + 1, len(MIGRATIONS) + 1)):
+                self._refuse_workers(version)
             if version == 0:
                 self.write("CREATE TABLE quadloom_schema(version int NOT NULL)")
                 self.write("INSERT INTO quadloom_schema VALUES(0)")
@@ -315,6 +347,15 @@ class PostgresDatabase(Transactions):
                     self._tell(statement)
                 self.write(statement)
             self.write("UPDATE quadloom_schema SET version=%s", (len(MIGRATIONS),))
+
+    def _refuse_workers(self, version: int) -> None:
+        ((workers,),) = self.execute("SELECT count(*) FROM worker WHERE until > clock_timestamp()")
+        if workers:
+            raise StoreError(
+                f"{self.name} has schema version {version}, and its change to version {len(MIGRATIONS)} would break "
+                f"{workers} workers that run or died a moment ago",
+                hint="stop them first: `quadloom stop --all-workers`",
+            )
 
     def _tell(self, statement: str) -> None:
         """Log what takes minutes: a worker that seems to hang would be killed, and all of it begun again."""
@@ -335,48 +376,14 @@ class PostgresDatabase(Transactions):
             )
 
 
-class _Watch:
-    """Cuts connections on which a statement has been in progress for too long: then neither the server's own limit nor
-    TCP has ended it, because something between the two is alive and silent. One thread for all databases, started
-    with the first."""
-
-    def __init__(self) -> None:
-        self._databases: WeakSet[PostgresDatabase] = WeakSet()
-        self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
-
-    def add(self, database: PostgresDatabase) -> None:
-        with self._lock:
-            self._databases.add(database)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="database watch", daemon=True)
-                self._thread.start()
-
-    def _run(self) -> None:
-        while True:
-            time.sleep(1.0)
-            now = time.monotonic()
-            with self._lock:
-                watched = list(self._databases)
-            for database in watched:
-                since = database.busy_since
-                if since and now - since > database.statement_seconds + _GRACE:
-                    database.cut()
-
-
-_watch = _Watch()
-
-
 @lru_cache(maxsize=1024)
 def _native(statement: str) -> str:
     """With the driver's sign for a value."""
     return statement.replace("?", "%s")
 
 
-def _network(url: str) -> dict[str, Any]:
-    """Limits of time that the URL does not set itself."""
-    given = _driver().conninfo.conninfo_to_dict(url)
-    return {name: value for name, value in _NETWORK.items() if name not in given}
+def _may_wait(error: StoreError) -> bool:
+    return isinstance(error, ServerFull) and error.waits()
 
 
 def place_of(url: str) -> str:

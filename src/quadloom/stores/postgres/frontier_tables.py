@@ -86,6 +86,10 @@ class PostgresHosts(SqlHosts):
         self._counters.add({_HOSTS: len(made)})
         return dict(made)
 
+    def remove(self, ids: Sequence[int]) -> None:
+        super().remove(ids)
+        self._counters.add({_HOSTS: -len(ids)})
+
     def _own(self, table: str = "host") -> SqlCondition:
         return SqlCondition(f" AND {table}.shard = ANY(?::smallint[])", (self._leases.leasable,))
 

@@ -253,3 +253,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _PARTITIONS,
     _LARGE_FRONTIERS,
 )
+
+# Migrations, by number, that leave everything which a worker of the version before reads or writes: new tables, indexes
+# and columns that may be empty. They run while such workers finish. What they make superfluous is removed a version
+# later, when nobody uses it any more.
+ADDITIVE: frozenset[int] = frozenset()

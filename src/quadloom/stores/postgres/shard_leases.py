@@ -21,11 +21,13 @@ from typing import NamedTuple
 from quadloom.errors import ShardsLost
 from quadloom.process.clock import unix_time
 from quadloom.stores.postgres.database import PostgresDatabase
+from quadloom.stores.postgres.schema import MIGRATIONS
 from quadloom.stores.shards import SHARDS
 
-LEASE_SECONDS = 90.0
+LEASE_SECONDS = 20.0
+_ON_THE_WAY = 1.0  # seconds from the last look at the clock until a request has reached its host
 _SAME_CLOCK = 1.0  # seconds by which clocks of machines may differ without a consequence
-FROZEN_SECONDS = 30.0  # without a word in the middle of a transaction; as long as the server's own limit between two
+FROZEN_SECONDS = 15.0  # without a word in the middle of a transaction; as long as the server's own limit between two
 
 
 def clock_error(before: float, server: float, after: float) -> float:
@@ -52,7 +54,6 @@ class ShardLeases:
         owner: str,
         *,
         duration: float = LEASE_SECONDS,
-        request_seconds: float = 0.0,
         fetches: bool = True,
         clock: Callable[[], float] = unix_time,
     ) -> None:
@@ -61,9 +62,9 @@ class ShardLeases:
         self.duration = duration
         self.begin_until = 0.0  # by this machine's clock, from before the heartbeat was sent: never too late
         self.clock_error = 0.0  # seconds by which this machine's clock is ahead of the server's, if they are too many
+        self.is_outdated = False  # a newer version of the program has changed the tables
         self.epochs: dict[int, int] = {}
         self.draining: set[int] = set()  # about to be given back: nothing more is leased from them
-        self._request_seconds = request_seconds
         self._clock = clock
 
     @property
@@ -78,24 +79,26 @@ class ShardLeases:
         """The heartbeat; from any thread, over a connection of its own. Returns the shards that are lost. `record`:
         what the worker says about itself; empty = as before."""
         before = self._clock()
-        ((server,),) = database.execute(
+        ((server, version),) = database.execute(
             "INSERT INTO worker AS w(name, until, started, fetches, record) VALUES(%s, clock_timestamp() + "
             "make_interval(secs => %s), clock_timestamp(), %s, %s) ON CONFLICT(name) DO UPDATE SET "
             "until = excluded.until, seen = clock_timestamp(), fetches = excluded.fetches, "
             "record = CASE WHEN excluded.record = '' THEN w.record ELSE excluded.record END "
-            "RETURNING extract(epoch FROM clock_timestamp())::float8",
+            "RETURNING extract(epoch FROM clock_timestamp())::float8, (SELECT version FROM quadloom_schema)",
             (self.owner, self.duration, self.fetches, record),
         )
         self.clock_error = clock_error(before, server, self._clock())
+        self.is_outdated = version > len(MIGRATIONS)
         known = dict(self.epochs)  # the crawl's thread may take others while the server is asked
         held: dict[int, int] = dict(
             database.execute("SELECT shard, epoch FROM shard_lease WHERE owner=%s", (self.owner,))
         )
         lost = frozenset(shard for shard, epoch in known.items() if held.get(shard) != epoch)
         if not lost:
-            # A request that begins now must have ended when the next owner may begin one. If shards are lost, nothing
-            # begins until the crawl has forgotten them: it might lease from them while the new owner does.
-            self.begin_until = before + self.duration - self._request_seconds
+            # A request that is sent now has reached its host when the next owner takes over, which then lets the host
+            # wait its full delay. If shards are lost, nothing begins until the crawl has forgotten them: it might
+            # lease from them while the new owner does.
+            self.begin_until = before + self.duration - min(_ON_THE_WAY, self.duration / 4)
         return lost
 
     def workers(self, database: PostgresDatabase) -> int:

@@ -90,6 +90,10 @@ class PostgresShards:
     def clock_error(self) -> float:
         return self.leases.clock_error
 
+    @property
+    def is_outdated(self) -> bool:
+        return self.leases.is_outdated
+
     def queues(self) -> dict[int, ShardQueue]:
         found: dict[int, ShardQueue] = {}
         most: dict[int, float] = {}

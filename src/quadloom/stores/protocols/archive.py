@@ -33,7 +33,7 @@ class DiskState(msgspec.Struct, frozen=True):
 
 class Archive(Protocol):
     """An append-only record of everything that servers said. Only whole files are ever removed
-    (`quadloom.maintenance.prune`).
+    (`quadloom.maintenance.removal.prune`).
 
     Guarantees: what was put before a `sync` that returned survives a crash; a reference stays valid until its file is
     removed; records are never changed.

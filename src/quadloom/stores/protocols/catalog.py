@@ -33,7 +33,6 @@ class PageSummary(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: int
     outcome: Outcome = Outcome.NEW
     kind: str = ""
-    text_digest: bytes = b""
     schedule: bytes = b""
 
 
@@ -191,6 +190,10 @@ class Catalog(Protocol):
 
     def repoint(self, moved: Mapping[ArchiveRef, ArchiveRef], fingerprints: Sequence[int]) -> None:
         """Archive records were copied (old → new place): make these pages and their visits name the copies."""
+        ...
+
+    def forget(self, fingerprints: Sequence[int]) -> None:
+        """Remove these pages, with their visits and leases. Unknown ones are no error."""
         ...
 
     def unindexed(self, limit: int, after: UnindexedPlace = FIRST_UNINDEXED) -> list[PageRow]:

@@ -21,6 +21,14 @@ class WorkerRow(NamedTuple):
     record: bytes  # what it says about itself (`quadloom.crawling.cluster.beat`); empty = nothing yet
 
 
+class ServerReport(NamedTuple):
+    """A database server, as `quadloom check` shows it. `clock_error`: as in `Shards`."""
+
+    detail: str  # its version, and its number of workers
+    has_tables: bool
+    clock_error: float
+
+
 class ShardLoad(NamedTuple):
     """`owner` and `wanted_by` are empty if there is none that is alive."""
 
@@ -117,6 +125,12 @@ class Shards(Protocol):
     def clock_error(self) -> float:
         """Seconds by which this machine's clock is ahead of the database's, or behind it (negative); 0 = they agree
         within a second. As of the last heartbeat."""
+        ...
+
+    @property
+    def is_outdated(self) -> bool:
+        """A newer version of the program has changed the tables, in a way that lets this one finish. As of the last
+        heartbeat."""
         ...
 
     def queues(self) -> dict[int, ShardQueue]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from enum import IntEnum
 from typing import NamedTuple, Protocol
 
@@ -319,6 +319,12 @@ class Frontier(Protocol):
     @property
     def clamped_hosts(self) -> int:
         """Hosts whose stored clock was later at opening than any rule allows, and was set back."""
+        ...
+
+    def forget(self, is_forgotten: Callable[[str], bool], hosts: Callable[[str], bool], pages: Container[int]) -> int:
+        """Remove the URLs for which `is_forgotten` is true, the hosts that `hosts` chooses with their robots.txt, and
+        the texts of links that were found on `pages` (fingerprints). In several transactions; to be repeated after a
+        crash. Returns the number of URLs. No visit may be leased."""
         ...
 
     def close(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Protocol
 
@@ -55,6 +55,10 @@ class Outbox(Protocol):
 
     def repoint(self, moved: Mapping[ArchiveRef, ArchiveRef]) -> None:
         """Archive records were copied (old → new place): make notices name the copies."""
+        ...
+
+    def edit(self, change: Callable[[Notice], Notice | None]) -> int:
+        """Replace each notice by what `change` returns for it; None removes it. Ids stay. Returns how many differ."""
         ...
 
     def delivery(self, subscription: str) -> Delivery:

@@ -8,13 +8,15 @@ import msgspec
 class SparqlServer(msgspec.Struct, frozen=True, kw_only=True):
     """The addresses of a SPARQL 1.1 server and its peculiarities. Holds no secret, so it may be on a command line.
 
-    `union`: parameters that make the union of all graphs the default graph. `seconds`: longest silence.
+    `union`: parameters that make the union of all graphs the default graph. `timeout`: parameters that end a user's
+    query. `seconds`: longest silence.
     """
 
     query: str
     update: str
     graph_store: str = ""
     union: str = ""
+    timeout: str = ""
     user: str = ""
     seconds: float = 60.0
     most_bytes: int = 256 * 1024 * 1024  # of a response that is read as a whole

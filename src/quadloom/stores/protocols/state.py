@@ -67,6 +67,11 @@ class State(Protocol):
         """Whether to wait for a server that is away, see `wait_while`."""
         ...
 
+    def waits_for(self) -> dict[str, float]:
+        """What a thread that writes waits for, such as room on the server's disk → since when, unix seconds. Any thread
+        may ask; embedded ones never wait."""
+        ...
+
     def take_outage(self) -> float:
         """Seconds for which the database was away since the last call; 0 = it was not, or it is embedded."""
         ...
@@ -77,6 +82,11 @@ class State(Protocol):
 
     def links_on_the_way(self) -> int:
         """Batches of links, seeds and requests that wait for the workers of their shards; embedded, there are none."""
+        ...
+
+    def compact(self) -> None:
+        """Write the tables again, so that nothing of deleted rows is left in the files of the database. Events that
+        were published are dropped. May take minutes and needs as much room as the database has."""
         ...
 
     def size(self) -> int:

@@ -154,6 +154,7 @@ def _sent(client: SparqlClient, query: StoreQuery, is_graph: bool) -> SparqlResp
         query.query,
         TRIPLES if is_graph else ROWS,
         union=query.union,
+        limited=True,
         default_graphs=query.default_graphs,
         named_graphs=query.named_graphs,
     ).expect(TRIPLES if is_graph else ROWS)

@@ -10,7 +10,9 @@ The password comes from the environment only and appears in no record, message o
 
 from __future__ import annotations
 
+import math
 import random
+import re
 import select
 import threading
 import time
@@ -50,6 +52,7 @@ _EVENTS = {
     pycurl.POLL_OUT: select.POLLOUT,
     pycurl.POLL_INOUT: select.POLLIN | select.POLLOUT,
 }
+_NO_THREAD = re.compile(r"Resource temporarily unavailable|os error 11|EAGAIN")
 _WORDS = 2000  # bytes of an error message that are shown
 _BUFFER = 256 * 1024
 _HINT = "check that the server runs and that stores.quads names it; the same command again resumes"
@@ -83,6 +86,7 @@ def _server(settings: Settings, address: str) -> SparqlServer:
         update=update,
         graph_store=graph_store,
         union=stores.quads_union,
+        timeout=stores.quads_timeout.replace("{seconds}", f"{math.ceil(settings.limits.query_seconds)}"),
         user=stores.quads_user,
         seconds=stores.quads_seconds,
         most_bytes=settings.limits.query_result_bytes,
@@ -163,18 +167,22 @@ class SparqlClient:
         accept: str = ROWS,
         *,
         union: bool = False,
+        limited: bool = False,
         default_graphs: Sequence[str] = (),
         named_graphs: Sequence[str] = (),
     ) -> SparqlResponse:
         """Send a query. Raises `QuerySyntaxError` if the server rejects its syntax, otherwise `StoreError`.
 
-        `union`: the default graph is the union of all graphs. Given graphs are the dataset instead.
+        `union`: the default graph is the union of all graphs. Given graphs are the dataset instead. `limited`: by the
+        server's own limit of time, if it takes one.
         """
         chosen = [("default-graph-uri", graph) for graph in default_graphs]
         chosen += [("named-graph-uri", graph) for graph in named_graphs]
         parameters = urlencode([*chosen, ("query", sparql)])
         if union and not chosen and self.server.union:
             parameters = f"{self.server.union}&{parameters}"
+        if limited and self.server.timeout:
+            parameters = f"{self.server.timeout}&{parameters}"
         return self._send(self.server.query, {"Accept": accept, "Content-Type": _QUERY}, parameters.encode())
 
     def update(self, sparql: str) -> None:
@@ -400,6 +408,11 @@ def _refusal(url: str, status: int, words: str, *, is_query: bool) -> StoreError
         return StoreError(
             f"{url} refuses the user ({status})",
             hint="set stores.quads_user and the environment variable QUADLOOM_QUADS_PASSWORD",
+        )
+    if _NO_THREAD.search(words):
+        return StoreUnavailable(
+            f"{url} answers {status}: {words}",
+            hint="the server has no thread left: start Oxigraph without --timeout-s, which keeps one for each query",
         )
     return StoreError(
         f"{url} answers {status}: {words}", hint="check stores.quads_query and stores.quads_update against its manual"

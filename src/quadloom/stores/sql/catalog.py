@@ -8,6 +8,7 @@ cannot claim more than happened. A partial index holds exactly the pages that wa
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
@@ -29,6 +30,7 @@ from quadloom.stores.protocols.catalog import (
 )
 from quadloom.stores.sql.catalog_rows import (
     RowFacts,
+    count_names,
     newest_of,
     page_of,
     pages_of,
@@ -69,6 +71,7 @@ _MARK = update(
 )
 _WRITE_VISITS = upsert("visit", "fingerprint fetched_at record", "fingerprint fetched_at")
 _FORGET = delete("visit", "fingerprint fetched_at")
+_FORGET_PAGE = tuple(delete(table, "fingerprint") for table in ("page", "visit", "page_lease"))
 _RELEASE = delete("page_lease", "fingerprint owner")
 
 
@@ -173,6 +176,15 @@ class SqlCatalog:
                     if visit.archive is not None and visit.archive in moved
                 ],
             )
+
+    def forget(self, fingerprints: Sequence[int]) -> None:
+        keys = sorted(set(fingerprints))
+        with self._database.transaction():
+            known = self._facts(keys).values()
+            gone = Counter(name for facts in known for name in count_names(facts.outcome, facts.kind, facts.status))
+            self._database.write_many(self.write_counts, self._count_rows(sorted((n, -c) for n, c in gone.items())))
+            for statement in _FORGET_PAGE:
+                self._database.write_many(statement, [(key,) for key in keys])
 
     def unindexed(self, limit: int, after: UnindexedPlace = FIRST_UNINDEXED) -> list[PageRow]:
         return self._read(

@@ -4,18 +4,21 @@ rewritten with every batch."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from quadloom.stores.frontier.host_table import HostState
 from quadloom.stores.frontier.rows import HOST_COLUMNS, HostColumns, qualified
 from quadloom.stores.protocols.frontier import HostRow
-from quadloom.stores.sql.statements import EVERYTHING, SqlCondition, SqlDatabase, first, update, upsert
+from quadloom.stores.sql.statements import EVERYTHING, SqlCondition, SqlDatabase, delete, first, update, upsert
 
 _WRITE_HOSTS = update(
     "host",
     "address delay next_at blocked_until block_reason ready_at failures pages spent budget crawl_delay",
     "id",
 )
+_SUBTRACT_PAGES = update("host", "pages", "id", {"pages": "host.pages - {pages}"})
+_REMOVE_HOSTS = delete("host", "id")
+_REMOVE_ROBOTS = delete("robots", "host_id")
 _WRITE_ROBOTS = upsert("robots", "host_id data expires", "host_id")
 
 
@@ -106,6 +109,19 @@ class SqlHosts(ABC):
         """All hosts, and those blocked now."""
         blocked = first(self._database.execute("SELECT count(*) FROM host WHERE blocked_until > ?", (max(now, 0.0),)))
         return self._number(), blocked[0] if blocked else 0
+
+    def names(self) -> list[tuple[int, str]]:
+        """Ids and names of all hosts."""
+        return [(id, name) for id, name in self._database.execute("SELECT id, name FROM host")]
+
+    def subtract_pages(self, pages: Mapping[int, int]) -> None:
+        """Count so many pages less, by host id."""
+        self._database.write_many(_SUBTRACT_PAGES, [(number, id) for id, number in sorted(pages.items())])
+
+    def remove(self, ids: Sequence[int]) -> None:
+        """Remove hosts that have no URLs, and their robots.txt."""
+        self._database.write_many(_REMOVE_ROBOTS, [(id,) for id in ids])
+        self._database.write_many(_REMOVE_HOSTS, [(id,) for id in ids])
 
     def write_robots(self, host_id: int, data: bytes, expires: float) -> None:
         self._database.write_many(_WRITE_ROBOTS, [(host_id, data, expires)])

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from quadloom.model.event import Notice
 from quadloom.model.outcome import ArchiveRef
 from quadloom.stores.protocols.outbox import NOBODY, Delivery, moved_notice
-from quadloom.stores.sql.statements import SqlDatabase, first, insert, update
+from quadloom.stores.sql.statements import SqlDatabase, delete, first, insert, update
 from quadloom.stores.sql.stored_records import decode, encode
 
 _LARGEST = (1 << 63) - 1
 _APPEND = insert("notice", "at subscription record")
 _REPOINT = update("notice", "record", "id")
+_REMOVE = delete("notice", "id")
 
 
 class SqlOutbox(ABC):
@@ -60,6 +61,18 @@ class SqlOutbox(ABC):
                     if notice.before in moved or notice.after in moved
                 ]
                 self._database.write_many(_REPOINT, changed)
+
+    def edit(self, change: Callable[[Notice], Notice | None]) -> int:
+        edited = last = 0
+        with self._database.transaction():
+            while notices := self.since(last):
+                last = notices[-1].id
+                changed = [(notice, after) for notice in notices if (after := change(notice)) != notice]
+                rows = [(encode(replace(after, id=0)), notice.id) for notice, after in changed if after is not None]
+                self._database.write_many(_REPOINT, rows)
+                self._database.write_many(_REMOVE, [(notice.id,) for notice, after in changed if after is None])
+                edited += len(changed)
+        return edited
 
     def delivery(self, subscription: str) -> Delivery:
         row = first(self._database.execute("SELECT record FROM delivery WHERE subscription = ?", (subscription,)))

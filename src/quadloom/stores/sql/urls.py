@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import READ_OUTCOMES, Settlement
 from quadloom.stores.frontier.policy import UrlPast, UrlState
-from quadloom.stores.frontier.rows import URL_COLUMNS, ScopedUrl, SettledRow, UrlRank, UrlRow, qualified
+from quadloom.stores.frontier.rows import URL_COLUMNS, FoundUrl, ScopedUrl, SettledRow, UrlRank, UrlRow, qualified
 from quadloom.stores.protocols.frontier import Place
-from quadloom.stores.sql.statements import EVERYTHING, Row, SqlCondition, SqlDatabase, first, insert, update
+from quadloom.stores.sql.statements import EVERYTHING, Row, SqlCondition, SqlDatabase, delete, first, insert, update
 
 _QUEUED = int(UrlState.QUEUED)
 _SCOPED = ", ".join(str(int(state)) for state in (UrlState.QUEUED, UrlState.WAITING, UrlState.OUT_OF_SCOPE))
@@ -25,6 +25,8 @@ _SETTLE_URLS = update(
     "host_id fingerprint",
     {"etag": "coalesce({etag}, url.etag)", "last_modified": "coalesce({last_modified}, url.last_modified)"},
 )
+_REMOVE_URLS = delete("url", "host_id fingerprint")
+_CLEAR_ANCHORS = update("url", "anchor", "host_id fingerprint")
 _COUNT_ATTEMPTS = update("url", "", "host_id fingerprint state", {"attempt": "url.attempt + 1"})
 
 
@@ -125,6 +127,28 @@ class SqlUrls(ABC):
                 return
             yield [ScopedUrl(UrlRow(*columns), href, host) for *columns, href, host in rows]
             place = (rows[-1][0], rows[-1][1])
+
+    def scan(self) -> Iterator[list[FoundUrl]]:
+        """All URLs with the links by which they were found, in chunks that fit into memory."""
+        place = (-(1 << 63), 0)
+        while True:
+            rows = list(
+                self._database.execute(
+                    f"SELECT {URL_COLUMNS}, href, coalesce(key, href), via, anchor FROM url "
+                    f"WHERE (host_id, fingerprint) > (?, ?) ORDER BY host_id, fingerprint LIMIT {_SCANNED}",
+                    place,
+                )
+            )
+            if not rows:
+                return
+            yield [FoundUrl(UrlRow(*row[:-4]), *row[-4:]) for row in rows]
+            place = (rows[-1][0], rows[-1][1])
+
+    def remove(self, rows: Iterable[UrlRow]) -> None:
+        self._database.write_many(_REMOVE_URLS, [row[:2] for row in rows])
+
+    def clear_anchors(self, rows: Iterable[UrlRow]) -> None:
+        self._database.write_many(_CLEAR_ANCHORS, [("", *row[:2]) for row in rows])
 
     def past(self, row: UrlRow) -> UrlPast:
         statement = "SELECT outcome, kind, via FROM url WHERE host_id = ? AND fingerprint = ?"

@@ -225,6 +225,19 @@ class SqliteDatabase(Transactions):
             part += part[-1:] * ((1 << (len(part) - 1).bit_length()) - len(part))  # few sizes: statements stay prepared
             yield from self.execute(statement.format(keys=f"IN ({','.join('?' * len(part))})"), part)
 
+    def compact(self) -> None:
+        """Write the file again without free space, and empty the log: nothing of deleted rows is left in either."""
+        self.execute("PRAGMA temp_store=FILE")  # a copy of the whole database
+        try:
+            self.execute("VACUUM")
+        finally:
+            self.execute("PRAGMA temp_store=MEMORY")
+        if self.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+            raise StoreError(
+                f"another process is reading an old state of {self.path}, which still has the deleted rows",
+                hint="end that process, such as a long export, and run the same command again",
+            )
+
     def close(self) -> None:
         self._connection.close()
         if self._is_open:

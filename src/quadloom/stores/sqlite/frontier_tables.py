@@ -55,7 +55,7 @@ class SqliteHosts(SqlHosts):
         self._database.execute(f"UPDATE host SET {moved}", (seconds,))
 
     def _number(self) -> int:
-        return self.last_host_id()  # hosts are never deleted
+        return int(self._database.execute("SELECT count(*) FROM host").fetchone()[0])
 
     def last_host_id(self) -> int:
         return int(self._database.execute("SELECT ifnull(max(id), 0) FROM host").fetchone()[0])

@@ -59,6 +59,9 @@ class EmbeddedState:
     def wait_while(self, wanted: Callable[[], bool]) -> None:
         self.waits = wanted
 
+    def waits_for(self) -> dict[str, float]:
+        return {}
+
     def take_outage(self) -> float:
         return 0.0
 
@@ -67,6 +70,9 @@ class EmbeddedState:
 
     def links_on_the_way(self) -> int:
         return 0
+
+    def compact(self) -> None:
+        self._database.compact()
 
     def size(self) -> int:
         return sum(file.stat().st_size for file in self._file.parent.glob(self._file.name + "*"))

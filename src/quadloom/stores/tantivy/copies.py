@@ -13,7 +13,9 @@ canonical page of a shown one comes, that one becomes a copy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import tantivy
@@ -41,6 +43,9 @@ class KnownPage(NamedTuple):
     document: TextDocument | None  # if it is stored: a copy, and a page that may become one
 
 
+_Key = str | tuple[str, str]  # a canonical address; or a title with a part of a fingerprint
+
+
 class Copies:
     """The copies of an index with its uncommitted changes. `searcher`: of the last commit."""
 
@@ -52,7 +57,9 @@ class Copies:
         """All changes are in the index now."""
         self._searcher = self._index.searcher()
         self._changed: dict[str, KnownPage | None] = {}  # None = removed
-        self._by_key: dict[str, set[str]] = {}  # what pages are found by → changed pages
+        # Changed pages by what they are found by, and by the page that is shown instead; both in the order of changes.
+        self._by_key: dict[_Key, dict[str, None]] = defaultdict(dict)
+        self._copies_of: dict[str, dict[str, None]] = defaultdict(dict)
         self._has_copies = self._searcher.doc_freq("copy_of", SHOWN) < self._searcher.num_docs
 
     def shown_for(self, document: TextDocument) -> str:
@@ -62,31 +69,35 @@ class Copies:
             named = self._page(document.canonical)
             if named is not None and named.id != page.id and _is_variant(page, named):
                 return named.copy_of if named.copy_of not in (SHOWN, page.id) else named.id
-            for other in self._with_key("canonical", [document.canonical]):
+            for other in self._shown("canonical", [document.canonical], [document.canonical]):
                 if other.id != page.id and _is_variant(page, other):
                     return other.id
-        for other in self._with_key("alike", parts_of(page.fingerprint)):
-            if page.id not in (other.id, other.canonical) and _is_same(page, other, document):
-                return other.id
+        if page.fingerprint and document.main_text.count(" ") >= _FEWEST_WORDS:
+            parts = parts_of(page.fingerprint)
+            for other in self._shown("alike", parts, [(page.title, part) for part in parts]):
+                if page.id not in (other.id, other.canonical) and _is_same(page, other):
+                    return other.id
         return SHOWN
 
     def replaced(self, document: TextDocument, shown: str) -> list[TextDocument]:
         """Note that a page is indexed; returns pages that must be indexed again because of it."""
-        again = [
-            copy
-            for copy in self._copies(document.id)
-            if shown != SHOWN or not _is_variant(_known(copy, ""), _known(document, ""))
-        ]
-        if shown == SHOWN:
-            again += (
-                other.document
-                for other in self._with_key("canonical", [document.id])
-                if other.id != document.id and other.document is not None
-            )
         page = _known(document, shown)
+        again = self._copies(document.id)
+        if again and shown == SHOWN:
+            again = [copy for copy in again if not _is_variant(_known(copy, ""), page)]
+        if shown == SHOWN:
+            again += [
+                other.document
+                for other in self._shown("canonical", [document.id], [document.id])
+                if other.id != document.id and other.document is not None
+            ]
         self._changed[document.id] = page
-        for key in (*parts_of(page.fingerprint), page.canonical, f"copy of {shown}"):
-            self._by_key.setdefault(key, set()).add(document.id)
+        for part in parts_of(page.fingerprint) if page.fingerprint else ():
+            self._by_key[page.title, part][document.id] = None
+        if page.canonical:
+            self._by_key[page.canonical][document.id] = None
+        if shown != SHOWN:
+            self._copies_of[shown][document.id] = None
         return again
 
     def removed(self, id: str) -> list[TextDocument]:
@@ -98,43 +109,54 @@ class Copies:
     def _page(self, id: str) -> KnownPage | None:
         if id in self._changed:
             return self._changed[id]
-        return next(self._stored("id", [id], 1), None)
+        return next(iter(self._stored("id", [id], 1)), None)
 
-    def _with_key(self, field: str, keys: Sequence[str]) -> Iterator[KnownPage]:
-        """Pages that are shown, and have one of these keys."""
-        changed = {id for key in keys for id in self._by_key.get(key, ())}
-        for id in sorted(changed):
-            page = self._changed.get(id)
-            if page is not None and page.copy_of == SHOWN:
-                yield page
-        for page in self._stored(field, keys, _MOST) if keys else ():
-            if page.id not in self._changed and page.copy_of == SHOWN:
-                yield page
+    def _shown(self, field: str, values: Sequence[str], keys: Sequence[_Key]) -> list[KnownPage]:
+        """Pages that are shown: changed ones with one of these keys, then those of the last commit with one of these
+        values. At most `_MOST` of each, so that no page is compared with all others."""
+        found = [
+            page
+            for key in keys
+            if key in self._by_key
+            for id in islice(self._by_key[key], _MOST)
+            if (page := self._changed[id]) is not None and page.copy_of == SHOWN
+        ]
+        stored = self._stored(field, values, _MOST)
+        return found + [page for page in stored if page.id not in self._changed and page.copy_of == SHOWN]
 
     def _copies(self, id: str) -> list[TextDocument]:
-        changed = (self._changed.get(copy) for copy in self._by_key.get(f"copy of {id}", ()))
-        found = [page for page in changed if page is not None and page.copy_of == id]
+        found = []
+        if id in self._copies_of:
+            changed = [self._changed[copy] for copy in self._copies_of[id]]
+            found = [page for page in changed if page is not None and page.copy_of == id]
         if self._has_copies:
-            found += (page for page in self._stored("copy_of", [id], _MOST_COPIES) if page.id not in self._changed)
-        return [page.document for page in found if page.document is not None]
+            found += [page for page in self._stored("copy_of", [id], _MOST_COPIES) if page.id not in self._changed]
+        return [page.document for page in found if page.document is not None] if found else []
 
-    def _stored(self, field: str, values: Sequence[str], most: int) -> Iterator[KnownPage]:
-        if not any(self._searcher.doc_freq(field, value) for value in values):
-            return
-        query = Query.const_score_query(Query.term_set_query(self._index.schema, field, list(values)), 1.0)
-        for _, address in self._searcher.search(query, most, count=False).hits:
-            stored = self._searcher.doc(address)
-            document = page_of(stored)
-            yield KnownPage(
-                stored.get_first("id") or "",
-                document.title if document is not None else title_of(stored),
-                fingerprint_of(document)
-                if document is not None
-                else int.from_bytes(bytes(stored.get_first("simhash") or b""), "big"),
-                stored.get_first("canonical") or "",
-                stored.get_first("copy_of") or SHOWN,
-                document,
-            )
+    def _stored(self, field: str, values: Sequence[str], most: int) -> list[KnownPage]:
+        count = self._searcher.doc_freq
+        present = [value for value in values if count(field, value)]
+        if not present:
+            return []
+        query = Query.const_score_query(Query.term_set_query(self._index.schema, field, present), 1.0)
+        hits = self._searcher.search(query, most, count=False).hits
+        return [_stored_page(self._searcher.doc(address)) for _, address in hits]
+
+
+def _stored_page(stored: tantivy.Document) -> KnownPage:
+    document = page_of(stored)
+    if document is not None:
+        title, fingerprint = document.title, fingerprint_of(document)
+    else:
+        title, fingerprint = title_of(stored), int.from_bytes(bytes(stored.get_first("simhash") or b""), "big")
+    return KnownPage(
+        stored.get_first("id") or "",
+        title,
+        fingerprint,
+        stored.get_first("canonical") or "",
+        stored.get_first("copy_of") or SHOWN,
+        document,
+    )
 
 
 def _known(document: TextDocument, shown: str) -> KnownPage:
@@ -148,7 +170,5 @@ def _is_variant(page: KnownPage, other: KnownPage) -> bool:
     return page.title == other.title
 
 
-def _is_same(page: KnownPage, other: KnownPage, document: TextDocument) -> bool:
-    if not page.fingerprint or page.title != other.title:
-        return False
-    return document.main_text.count(" ") >= _FEWEST_WORDS and distance(page.fingerprint, other.fingerprint) <= _NEAR
+def _is_same(page: KnownPage, other: KnownPage) -> bool:
+    return page.title == other.title and distance(page.fingerprint, other.fingerprint) <= _NEAR

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import accumulate
 
@@ -53,10 +54,13 @@ def highlights_of(plan: Plan) -> Highlights:
 
 
 def snippet(text: str, highlights: Highlights, *, length: int = _LENGTH) -> str:
-    """The sentences with most of the words, marked by `OPEN` and `CLOSE`; the beginning of the text without any. Lines
+    """The sentences with most of the words, marked by `OPEN` and `CLOSE`; the first sentences if there are none. Lines
     that are no sentences, as of lists and tables, are separated by ` · `."""
     places = _places(text, highlights)
-    start = _sentence_start(text, _best_start(_in_sentences(text, places), length))
+    if places:
+        start = _sentence_start(text, _best_start(_in_sentences(text, places), length))
+    else:
+        start = next((begin for begin, end in _lines(text) if _is_sentence(text, begin, end)), 0)
     end = min(len(text), start + length)
     if end < len(text):
         blank = text.rfind(" ", start + length // 2, end)
@@ -210,16 +214,22 @@ def _best_start(places: list[tuple[int, int]], length: int) -> int:
 
 def _in_sentences(text: str, places: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """The matches in lines that are sentences, if there are any: a title and names of properties explain less."""
-    lines = [0]  # where lines begin, and the end of the text
-    lines += (at.end() for at in _LINE_FEED.finditer(text))
-    sentences = []
-    for place in places:
-        number = bisect_right(lines, place[0])
-        end = lines[number] - 1 if number < len(lines) else len(text)
-        begin = lines[number - 1]
-        if end - begin >= _SHORTEST_SENTENCE or text[begin:end].rstrip()[-1:] in _CLOSING:
-            sentences.append(place)
+    lines = list(_lines(text))
+    begins = [begin for begin, _ in lines]
+    sentences = [place for place in places if _is_sentence(text, *lines[bisect_right(begins, place[0]) - 1])]
     return sentences or places
+
+
+def _lines(text: str) -> Iterator[tuple[int, int]]:
+    begin = 0
+    for feed in _LINE_FEED.finditer(text):
+        yield begin, feed.start()
+        begin = feed.end()
+    yield begin, len(text)
+
+
+def _is_sentence(text: str, begin: int, end: int) -> bool:
+    return end - begin >= _SHORTEST_SENTENCE or text[begin:end].rstrip()[-1:] in _CLOSING
 
 
 def _sentence_start(text: str, match: int) -> int:

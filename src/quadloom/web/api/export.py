@@ -35,7 +35,9 @@ _MEDIA = {
     **GRAPH_MEDIA,
     "parquet": "application/vnd.apache.parquet",
     "warc": "application/warc",
+    "wacz": "application/wacz",
     "markdown": "application/x-ndjson",
+    "chunks": "application/x-ndjson",
 }
 _PACKED = {"gz": "application/gzip", "zst": "application/zstd"}
 PRODUCES = tuple(media.partition(";")[0] for media in (*_MEDIA.values(), *_PACKED.values()))

@@ -13,7 +13,10 @@ from quadloom.web.server.requests import ViewResponse, WebRequest
 
 MOST_LISTED = 100
 _DAY_SECONDS = 86400.0
-_CHOICES = (("last-crawl", "the last crawl"), ("1h", "an hour"), ("1d", "a day"), ("7d", "a week"))
+_CHOICES = (
+    ("last-crawl", "since the last crawl"), ("1h", "in the last hour"), ("1d", "in the last day"),
+    ("7d", "in the last week"),
+)  # fmt: skip
 
 
 def changed_page(request: WebRequest) -> ViewResponse:

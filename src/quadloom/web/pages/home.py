@@ -26,7 +26,7 @@ class ExampleQuery(msgspec.Struct, frozen=True):
 
 class HomeView(msgspec.Struct, frozen=True, kw_only=True):
     """`types`: those that people look for, without parts of other things. `listed`: pages in the
-    list behind the search box, copies once. `changed`: pages since yesterday.
+    list behind the search box, without copies. `changed`: pages since yesterday.
     `recent`: the newest page of each site."""
 
     name: str

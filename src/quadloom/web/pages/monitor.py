@@ -11,9 +11,9 @@ from collections import Counter
 import msgspec
 from markupsafe import Markup
 
-from quadloom.asking.report.numbers import LABELS, WarehouseNumbers, counts_of, numbers_of
+from quadloom.asking.report.numbers import LABELS, WarehouseNumbers, counts_of, numbers_from, store_counts
 from quadloom.crawling.cluster.view import ClusterView
-from quadloom.crawling.run.balance import Balance, balance_of
+from quadloom.crawling.run.balance import Balance, Machines, balance_of
 from quadloom.crawling.run.monitor import SAMPLE, FreshnessReport, WorkerLoad, freshness, heartbeat
 from quadloom.crawling.run.report import CrawlReport, Meter
 from quadloom.crawling.run.run_history import CrawlRun, balance_of_run, runs_of
@@ -84,6 +84,7 @@ class MonitorView(msgspec.Struct, frozen=True, kw_only=True):
     events: list[Event]
     points: list[ChartPoint]
     runs: list[CrawlRun]  # of this warehouse, newest first
+    away: dict[str, str] = {}  # stores that do not answer, and what workers wait for
     cluster: ClusterView | None = None  # all workers; None = the warehouse belongs to one machine
 
 
@@ -94,14 +95,17 @@ def monitor_page(request: WebRequest) -> ViewResponse:
     stats = warehouse.stores.frontier.stats(now)
     counts = warehouse.stores.catalog.counts()
     sample = warehouse.stores.catalog.scan(limit=SAMPLE)
-    numbers = numbers_of(warehouse.stores.catalog, warehouse.stores.text, warehouse.stores.quads, patient=False)
+    cluster = request.site.crawl.cluster()
+    machines = cluster.machines if cluster is not None else Machines()
+    has, away = store_counts(warehouse.stores, patient=False)
+    numbers = numbers_from(warehouse.stores.catalog, has.get("text"), has.get("quads"))
     view = MonitorView(
         at=now,
         running=report is not None,
         state=report.state if report else "stopped",
         sentence=_sentence(report, stats, numbers),
         report=report,
-        balance=balance_of(report) if report else _last_balance(warehouse.stores.catalog),
+        balance=balance_of(report, machines) if report else _last_balance(warehouse.stores.catalog),
         workers=heartbeat(report.workers, report.seconds) if report else [],
         frontier={name: number for name, number in msgspec.structs.asdict(stats).items() if isinstance(number, int)},
         outcomes=_counted(counts, "outcome"),
@@ -121,7 +125,8 @@ def monitor_page(request: WebRequest) -> ViewResponse:
         events=request.site.crawl.events(0, 20)[::-1],
         points=request.site.crawl.points(),
         runs=runs_of(warehouse.stores.catalog),
-        cluster=request.site.crawl.cluster(),
+        cluster=cluster,
+        away={**away, **(_waits(cluster, now) if cluster is not None else {})},
     )
     drawn_runs = _drawn_runs(view.runs)
     extra: dict[str, object] = {
@@ -141,8 +146,8 @@ def tiles(view: MonitorView) -> list[Tile]:
     failed, denied = view.outcomes.get("failed", 0), view.outcomes.get("denied", 0)
     found = [
         Tile(LABELS["pages_visited"], number(view.numbers.pages_visited), "go", "/pages"),
-        Tile(LABELS["documents_indexed"], number(view.numbers.documents_indexed), "go", "/search"),
-        Tile(LABELS["statements_by_pages"], number(view.numbers.statements_by_pages), "go", "/types"),
+        Tile(LABELS["documents_indexed"], _known(view.numbers.documents_indexed), "go", "/search"),
+        Tile(LABELS["statements_by_pages"], _known(view.numbers.statements_by_pages), "go", "/types"),
         Tile("URLs due now", number(view.frontier["queued"])),
         Tile("pages failed", number(failed), "bad" if failed else "good", "/pages?outcome=failed"),
         Tile("pages denied", number(denied), "warn" if denied else "", "/pages?outcome=denied"),
@@ -157,6 +162,20 @@ def tiles(view: MonitorView) -> list[Tile]:
             seconds = (view.limit - view.report.pages) / rate
             found.append(Tile(f"until {number(view.limit)} pages", span(seconds)))
     return found
+
+
+def _known(figure: int | None) -> str:
+    """None = its store does not answer."""
+    return number(figure) if figure is not None else "away"
+
+
+def _waits(cluster: ClusterView, now: float) -> dict[str, str]:
+    """What each worker waits for."""
+    return {
+        worker.name: "waits for " + "; ".join(f"{what}, for {span(now - at)}" for what, at in worker.waits_for.items())
+        for worker in cluster.alive
+        if worker.waits_for
+    }
 
 
 def _chart(points: list[ChartPoint]) -> Markup:
@@ -209,7 +228,7 @@ def _sentence(report: CrawlReport | None, stats: FrontierStats, numbers: Warehou
     """A summary in one line, also for people who use a screen reader."""
     waiting = f"{counted(stats.queued, 'URL')} due now, {stats.waiting} later"
     if report is None:
-        return f"No crawl is running. {counted(numbers.documents_indexed, 'document')} indexed, {waiting}."
+        return f"No crawl is running. {counted(numbers.documents_indexed or 0, 'document')} indexed, {waiting}."
     rate = report.rates.get("fetch", 0.0)
     return (
         f"The crawl is {report.state}: {counted(report.pages, 'page')} fetched, {waiting}, {rate:.1f} pages a second "

@@ -100,6 +100,18 @@ def _works(command: list[str]) -> bool:
         return False
 
 
+def test_all_guides_say_the_same_about_a_server_that_is_away() -> None:
+    """Workers wait for every server without an end (`tests/e2e/test_cluster_outages.py`); the table says so once."""
+    table = GUIDE.read_text(encoding="utf-8").partition("## When something fails")[2].partition("\n## ")[0]
+    for server in ("the bucket is away", "the SPARQL server is away", "PostgreSQL is away", "PostgreSQL is full"):
+        (row,) = [line for line in table.splitlines() if server in line]
+        assert "wait" in row and "end" not in row.partition("|")[2].split(), row
+    for name in ("sparql-server", "s3-archive"):
+        text = GUIDE.with_name(f"{name}.md").read_text(encoding="utf-8")
+        assert "[waits as long as it takes](many-machines.md#when-something-fails)" in text, name
+        assert "--timeout-s 60" not in text
+
+
 def test_the_guide_says_what_every_command_does() -> None:
     table = GUIDE.read_text(encoding="utf-8").partition("## What each command does on a cluster")[2]
     named = re.findall(r"^\| `([a-z]+)` \|", table.partition("\n## ")[0], re.MULTILINE)

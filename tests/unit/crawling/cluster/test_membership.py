@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from postgres_server import postgres
-from quadloom.crawling.cluster.membership import Membership
+from quadloom.crawling.cluster.membership import OUTDATED, Membership
 from quadloom.crawling.run.control import ControlRequest
 from quadloom.errors import StoreError, UsageError
 from quadloom.model.outcome import PageRow
@@ -36,6 +36,8 @@ class Session:
         self.wanted = 0.0
         self.requests: list[str] = []
         self.errors: list[BaseException] = []
+        self.waits: dict[str, float] = {}
+        self.stopped = False
 
     def call(self, action: Callable[[], object]) -> object:
         return action()
@@ -49,6 +51,9 @@ class Session:
     def set_part(self, owned: float, wanted: float) -> None:
         self.shards, self.wanted = round(owned * SHARDS), wanted
 
+    def stuck(self) -> dict[str, float]:
+        return self.waits
+
     def unfinished_shards(self) -> frozenset[int]:
         return self.left
 
@@ -60,6 +65,9 @@ class Session:
 
     def fail(self, error: BaseException) -> None:
         self.errors.append(error)
+
+    def stop(self) -> None:
+        self.stopped = True
 
     def answer(self, request: ControlRequest) -> str:
         if request.verb == "stop":
@@ -107,6 +115,31 @@ def test_a_machine_whose_clock_is_wrong_says_so_once(tmp_path: Path) -> None:
     assert len([text for text in notices if "behind" in text]) == 1
 
 
+def test_a_worker_says_what_its_thread_waits_for_while_that_cannot(tmp_path: Path) -> None:
+    session, notices = Session(), list[str]()
+    membership, _ = member(postgres().url(), session, tmp_path / "one")
+    membership._notice = notices.append
+    sent: list[dict[str, float]] = []
+    membership._amend = lambda record, stuck: (sent.append(stuck), record)[1]
+    with membership:
+        session.waits = {"the archive, which does not answer": 5.0}
+        wait_until(lambda: sent, "a heartbeat with the reason")
+    assert sent[0] == session.waits and notices.count("waiting for the archive, which does not answer") == 1
+
+
+def test_a_worker_leaves_when_a_newer_version_has_changed_the_tables(tmp_path: Path) -> None:
+    url, session, notices = postgres().url(), Session(), list[str]()
+    membership, _ = member(url, session, tmp_path / "one")
+    membership._notice = notices.append
+    with membership:
+        assert not session.stopped
+        database = PostgresDatabase.open(url)
+        database.write("UPDATE quadloom_schema SET version = version + 1")
+        wait_until(lambda: session.stopped, "it was stopped")
+        database.close()
+    assert notices.count(OUTDATED) == 1
+
+
 def test_each_of_two_workers_is_told_its_share(tmp_path: Path) -> None:
     url, first, second = postgres().url(), Session(), Session()
     one, _ = member(url, first, tmp_path / "one")
@@ -149,7 +182,7 @@ def test_shards_that_are_taken_during_a_heartbeat_are_not_lost() -> None:
 
         def execute(self, statement: str, values: object = ()) -> list[tuple[float, ...]]:
             if statement.startswith("INSERT"):
-                return [(time.time(),)]
+                return [(time.time(), 1)]
             leases.took([Claim(2, 1, True, "")])
             return [(1, 1)]
 

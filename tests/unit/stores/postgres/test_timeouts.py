@@ -11,7 +11,7 @@ import pytest
 
 from postgres_server import postgres
 from quadloom.errors import StoreUnavailable
-from quadloom.stores.postgres import database as module
+from quadloom.stores.postgres import timeouts
 from quadloom.stores.postgres.database import PostgresDatabase
 
 pytestmark = pytest.mark.cluster
@@ -70,7 +70,7 @@ def test_a_statement_that_takes_too_long_is_ended() -> None:
 
 
 def test_a_silent_peer_is_cut_off_and_later_used_again(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_GRACE", 0.1)
+    monkeypatch.setattr(timeouts, "_GRACE", 0.1)
     url = postgres().url().replace(f":{urlsplit(postgres().url()).port}/", f":{proxy.port}/") + "&connect_timeout=2"
     database = PostgresDatabase(url, writable=True, patience=0.5, statement_seconds=0.5)
     assert database.execute("SELECT 1") == [(1,)]
@@ -83,5 +83,5 @@ def test_a_silent_peer_is_cut_off_and_later_used_again(proxy: Proxy, monkeypatch
 
 
 def test_limits_of_the_url_win() -> None:
-    assert module._network("postgresql://db/crawl?connect_timeout=3")["keepalives_idle"] == 10
-    assert "connect_timeout" not in module._network("postgresql://db/crawl?connect_timeout=3")
+    assert timeouts.network("postgresql://db/crawl?connect_timeout=3")["keepalives_idle"] == 10
+    assert "connect_timeout" not in timeouts.network("postgresql://db/crawl?connect_timeout=3")

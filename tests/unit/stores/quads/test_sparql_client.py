@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from quadloom.errors import QuerySyntaxError, SettingsError, StoreError
+from quadloom.errors import QuerySyntaxError, SettingsError, StoreError, StoreUnavailable
 from quadloom.model.quads import Quads
-from quadloom.settings import GuardSettings, Settings, StoreSettings
+from quadloom.settings import GuardSettings, LimitSettings, Settings, StoreSettings
 from quadloom.stores.backends import open_quads, query_source
 from quadloom.stores.protocols.queries import SparqlServer
 from quadloom.stores.quads.sparql import SparqlQuads
@@ -191,6 +191,25 @@ def test_the_union_is_asked_for_only_without_a_dataset(scripted: Scripted) -> No
         b"default-graph-uri=http%3A%2F%2Fa.example%2F%3Fx%3D1%26y&named-graph-uri=x%3An&query=ASK+%7B%7D",
         b"query=ASK+%7B%7D",
     ]
+
+
+def test_a_users_query_takes_the_servers_own_limit_along(scripted: Scripted) -> None:
+    settings = Settings(
+        stores=StoreSettings(quads="sparql+http://127.0.0.1:1", quads_timeout="timeout={seconds}s"),
+        limits=LimitSettings(query_seconds=4.5),
+    )
+    assert servers_of(settings)[0].timeout == "timeout=5s"
+    with closing(scripted.client(timeout="timeout=5s")) as client:
+        client.query("ASK {}", limited=True).whole()
+        client.query("ASK {}").whole()
+    assert [body for _, _, body in scripted.requests] == [b"timeout=5s&query=ASK+%7B%7D", b"query=ASK+%7B%7D"]
+
+
+def test_a_server_without_threads_is_waited_for_and_the_hint_names_the_cause(scripted: Scripted) -> None:
+    scripted.script = answer(500, b"Resource temporarily unavailable (os error 11)")
+    with closing(scripted.client()) as client, pytest.raises(StoreUnavailable) as caught:
+        client.query("ASK {}")
+    assert "--timeout-s" in caught.value.hint
 
 
 def test_a_server_that_restarts_is_waited_for(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ from quadloom.model.quads import Quads
 from quadloom.model.text import TextDocument
 from quadloom.process import threads
 from quadloom.process.failpoints import Failpoints
+from quadloom.process.waiting import Waiting
 from quadloom.settings import IndexSettings
 from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.stores.protocols.quads import BULK_QUADS, QuadStore
@@ -125,7 +126,7 @@ class Indexer:
         self._report = report
         self._failpoints = failpoints
         self._queue: queue.Queue[Sequence[IndexJob] | Descriptions | None] = queue.Queue()
-        self.waiting_for = ""  # why a store cannot be written now; empty = it can
+        self.waiting = Waiting()  # why a store cannot be written now
         self._closing = False
         self._inserted = False  # of the collected pages, those without a predecessor are in the quad store
         self._replaced = 0  # of the collected pages, so many are done; a second try goes on after them
@@ -156,8 +157,8 @@ class Indexer:
 
     def put(self, jobs: Sequence[IndexJob] | Descriptions) -> None:
         """Add a batch; waits while the queue is full (back-pressure). Raises the error that stopped the indexer. While
-        a store is away nobody waits: the caller sees `waiting_for`, and begins nothing more."""
-        while (self._queue.qsize() >= _BATCHES or self._queued_bytes >= _QUEUED_BYTES) and not self.waiting_for:
+        a store is away nobody waits: the caller sees `waiting`, and begins nothing more."""
+        while (self._queue.qsize() >= _BATCHES or self._queued_bytes >= _QUEUED_BYTES) and not self.waiting.reason:
             self.check()
             time.sleep(0.02)
         self.check()
@@ -215,11 +216,11 @@ class Indexer:
             except StoreUnavailable as error:
                 if self._closing:
                     raise
-                self.waiting_for = error.message
+                self.waiting.on(error.message)
                 time.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
             else:
-                self.waiting_for = ""
+                self.waiting.off()
                 self._quads.release_memory()
                 return
 

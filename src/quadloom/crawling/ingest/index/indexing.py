@@ -16,6 +16,7 @@ from quadloom.crawling.ingest.link_queries import UserQueryRunner
 from quadloom.crawling.ingest.outgoing import OutgoingBuffer
 from quadloom.model.link import Discovery
 from quadloom.process.failpoints import Failpoints
+from quadloom.process.waiting import Waiting
 from quadloom.settings import Settings
 from quadloom.stores.opened import Stores
 from quadloom.stores.statistics import Statistics
@@ -61,9 +62,9 @@ class Indexing:
         return bool(self._unindexed or self.reindexing or self._outgoing)
 
     @property
-    def waiting_for(self) -> str:
-        """Why nothing can be indexed now: a store is away. Empty = none is."""
-        return self._indexer.waiting_for if self._indexer is not None else ""
+    def waiting(self) -> Waiting:
+        """Why nothing can be indexed now: a store is away."""
+        return self._indexer.waiting if self._indexer is not None else Waiting()
 
     @property
     def may_find_links(self) -> bool:

@@ -58,7 +58,7 @@ def test_it_waits_and_goes_on(refused: dict[str, int], monkeypatch: pytest.Monke
     indexer.hurry()
     found = acks.get(timeout=30)
     assert isinstance(found, IndexAcks) and [mark.fingerprint for mark in found.marks] == list(range(8))
-    assert statistics.statements == 8 and not indexer.waiting_for
+    assert statistics.statements == 8 and not indexer.waiting.reason
     indexer.close()
 
 
@@ -69,7 +69,7 @@ def test_who_stops_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     indexer = Indexer(store, MemoryText(), IndexSettings(), lambda _acks: None, Failpoints(), Statistics())
     indexer.put([job(1, fresh=False)])
     indexer.hurry()
-    while not indexer.waiting_for:
+    while not indexer.waiting.reason:
         pass
     for number in range(40):
         indexer.put([job(number, fresh=False)])  # nobody is kept waiting meanwhile

@@ -140,7 +140,7 @@ def access(folder: Path, port: int, delay: float = 0.01, **topic: list[str] | bo
         topic=TopicSettings(**topic),  # type: ignore[arg-type]
     )
     with Warehouse.open(folder / "warehouse", settings=settings) as warehouse:
-        scope = TopicScope(settings, [SeedSite(f"http://docs.test:{port}/")])
+        scope = TopicScope(settings, [SeedSite(f"http://docs.test:{port}/")], warehouse.stores.catalog)
         services = frozenset({f"searx.test:{port}"}) if topic.get("site_queries") else frozenset()
         polite = PoliteAccess(
             settings, warehouse.stores.frontier.hosts, scope, lambda _brought: None, services=services

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from quadloom.cli.main import run
 from quadloom.errors import NothingFound, SettingsError, StoreError
-from quadloom.maintenance.prune import PruneReport, horizon, plan, prune
+from quadloom.maintenance.removal.prune import PruneReport, horizon, plan, prune
 from quadloom.model.event import Notice
 from quadloom.model.outcome import Outcome, Settlement
 from quadloom.model.page import Page
@@ -34,7 +34,7 @@ Contents = dict[str, list[tuple[float, bytes]]]
 
 KILLED = """
 import os, sys
-from quadloom.maintenance.prune import prune
+from quadloom.maintenance.removal.prune import prune
 from quadloom.warehouse import Warehouse
 warehouse = Warehouse.open(sys.argv[1])
 stores = warehouse.stores

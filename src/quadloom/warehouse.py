@@ -325,7 +325,7 @@ class Warehouse:
         if may_index:
             from quadloom.maintenance.swap import exchange_folders, write_marks
 
-            exchange_folders(places_of(self.path, self.settings), failpoints)
+            exchange_folders(places_of(self.path, self.settings), failpoints, keep_unfinished=self._repairing)
         opened = open_stores(
             self.path,
             self.settings,

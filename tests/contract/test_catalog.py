@@ -43,7 +43,7 @@ def test_a_page_comes_back_equal(state: State) -> None:
 
 def test_a_standing_is_a_part_of_its_row(state: State) -> None:
     rows = [
-        page_row(visit(1), Outcome.GONE, kind="html", text_digest=b"12", schedule=b"34"),
+        page_row(visit(1), Outcome.GONE, kind="html", schedule=b"34"),
         page_row(visit(2), Outcome.NEW, kind="redirect"),
     ]
     state.catalog.record([Settlement(visit(n + 1), row.outcome, row) for n, row in enumerate(rows)], 1.0)
@@ -53,7 +53,6 @@ def test_a_standing_is_a_part_of_its_row(state: State) -> None:
             fingerprint=row.fingerprint,
             outcome=row.outcome,
             kind=row.kind,
-            text_digest=row.text_digest,
             schedule=row.schedule,
         )
         for row in rows

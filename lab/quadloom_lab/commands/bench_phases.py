@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 import tempfile
+import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,9 +42,12 @@ class PhaseFigures(msgspec.Struct, frozen=True):
     paper_servers: int
 
 
-class _Measured(NamedTuple):
+class MeasuredPhase(NamedTuple):
+    """`progress`: (seconds, pages done), every twentieth of a second."""
+
     pages: int
     cpu_seconds: float
+    progress: tuple[tuple[float, float], ...] = ()
 
 
 def phases(*, pages: Pages = 1000, hosts: Hosts = 20, seed: Seed = 1, folder: Folder = None) -> None:
@@ -56,8 +60,8 @@ def phases(*, pages: Pages = 1000, hosts: Hosts = 20, seed: Seed = 1, folder: Fo
     ):
         settings = bench_settings(s.settings, serving.web, 1)
         path = folder or Path(temporary)
-        _everything_known(path, settings, serving.web.seeds)
-        measured = _each_alone(path, settings)
+        everything_known(path, settings, serving.web.seeds)
+        measured = each_alone(path, settings)
     table = figures(measured, os.cpu_count() or 1)
     if s.json:
         s.emit({"phases": table})
@@ -70,7 +74,7 @@ def phases(*, pages: Pages = 1000, hosts: Hosts = 20, seed: Seed = 1, folder: Fo
     s.write(f"slowest\t{slowest.phase}: it needs {slowest.cores:.2f} of {os.cpu_count()} cores in balance")
 
 
-def figures(measured: dict[str, _Measured], cores: int) -> list[PhaseFigures]:
+def figures(measured: dict[str, MeasuredPhase], cores: int) -> list[PhaseFigures]:
     """The table. Servers of the paper: how many of each phase keep up with one server of its fastest phase."""
     costs = {phase: one.cpu_seconds / max(1, one.pages) for phase, one in measured.items()}
     fastest, whole = min(costs.values()), sum(costs.values())
@@ -90,7 +94,7 @@ def figures(measured: dict[str, _Measured], cores: int) -> list[PhaseFigures]:
     ]
 
 
-def _everything_known(path: Path, settings: Settings, seeds: list[str]) -> None:
+def everything_known(path: Path, settings: Settings, seeds: list[str]) -> None:
     """All URLs of the web are in the queue, so that fetch, which follows no links, has all of them to do."""
     with Warehouse.open(path / "links", settings=settings) as warehouse:
         for _ in warehouse.crawl(seeds):
@@ -100,7 +104,7 @@ def _everything_known(path: Path, settings: Settings, seeds: list[str]) -> None:
         warehouse.requests.add_seeds(urls)
 
 
-def _each_alone(path: Path, settings: Settings) -> dict[str, _Measured]:
+def each_alone(path: Path, settings: Settings) -> dict[str, MeasuredPhase]:
     with Warehouse.open(path / "phases", settings=settings) as warehouse:
         return {
             "fetch": _run(warehouse.fetch(), "fetch"),
@@ -111,9 +115,14 @@ def _each_alone(path: Path, settings: Settings) -> dict[str, _Measured]:
         }
 
 
-def _run(running: RunningCrawl, phase: str) -> _Measured:
+def _run(running: RunningCrawl, phase: str) -> MeasuredPhase:
     """To its end; the CPU of all its processes."""
+    started, progress = time.monotonic(), [(0.0, 0.0)]
     for _ in running:
-        pass
+        now = time.monotonic() - started
+        if now >= progress[-1][0] + 0.05:
+            progress.append((now, float(running.report().phases.get(phase, 0))))
     report = running.report()
-    return _Measured(report.phases.get(phase, 0), report.cpu_seconds)
+    done = report.phases.get(phase, 0)
+    progress.append((time.monotonic() - started, float(done)))
+    return MeasuredPhase(done, report.cpu_seconds, tuple(progress))

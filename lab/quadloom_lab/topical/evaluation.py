@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from random import Random
+from typing import Literal
 
 import msgspec
 import numpy as np
 
 from quadloom.crawling.topical.access import SiteRequest, SiteResponse
-from quadloom.crawling.topical.crawl import STRATEGIES, StrategyName, make_strategy, run_strategy
+from quadloom.crawling.topical.crawl import STRATEGIES, StrategyName, TopicalStrategy, make_strategy, run_strategy
 from quadloom.crawling.topical.relevance import Example, Topic
 from quadloom.crawling.topical.run import TopicalRun
 from quadloom.crawling.topical.search.web_search import WebHit, sites_of
@@ -24,12 +25,15 @@ from quadloom.model.url import canonical, resolve
 from quadloom_lab.charts import Series, svg
 from quadloom_lab.topical.corpus import SCRIPTS, Corpus, CorpusText
 from quadloom_lab.topical.engines import make_engine
+from quadloom_lab.topical.layouts import Layout, LayoutWeb
+from quadloom_lab.topical.rivals import Intelligent, SleepingBandits
 from quadloom_lab.topical.sites import Family, plan_sites
 from quadloom_lab.topical.web import TopicalWeb
 
 BUDGET = 1500
 RECALL = 0.5
 POSITIVES, NEGATIVES = 20, 200
+RivalName = StrategyName | Literal["sleeping-bandits", "intelligent"]
 _CHART_STEPS = 100
 
 
@@ -91,7 +95,7 @@ class Evaluation(msgspec.Struct, frozen=True):
 class SimulatedAccess:
     """A simulated web as `Access`; redirects are followed as in a browser, and each costs a request."""
 
-    def __init__(self, web: TopicalWeb) -> None:
+    def __init__(self, web: TopicalWeb | LayoutWeb) -> None:
         self._web = web
         self.hops = 0
 
@@ -149,17 +153,7 @@ class World:
         self._seeds = self._search_web()
 
     def topic(self) -> Topic:
-        corpus, number = self._corpus, self._topic
-        random = Random(f"examples {self.seed}")
-        others = [t for t in range(len(corpus.topics)) if t != number]
-        siblings = corpus.siblings(number)
-        negatives = [random.choice(siblings) if n % 3 == 0 else random.choice(others) for n in range(NEGATIVES)]
-        return Topic(
-            broad=corpus.broad_query(number),
-            narrow=corpus.narrow_query(number),
-            examples=tuple(_example(corpus.text(number, random)) for _ in range(POSITIVES)),
-            counterexamples=tuple(_example(corpus.text(other, random)) for other in negatives),
-        )
+        return example_topic(self._corpus, self._topic, self.seed)
 
     def _search_web(self) -> list[SeedSite]:
         """A web searcher over all pages of the web: two broad queries, 200 hits each."""
@@ -169,23 +163,56 @@ class World:
         rankings = [[WebHit(placed[number][0]) for number in engine.search(query)[:200]] for query in queries]
         return sites_of(rankings)
 
-    def run(self, name: StrategyName, budget: int) -> EvaluationRun:
-        run = TopicalRun(self.topic(), budget, per_site=100)
-        access = SimulatedAccess(self.web)
-        random = Random(f"{name} {self.seed}")
-        labelled = _LabelledCrawl(self._truth)
-        strategy = make_strategy(name, run, self._seeds, random, 0.0)
-        run_strategy(strategy, run, access, progress=labelled.note)
-        return EvaluationRun(
-            strategy=name,
-            seed=self.seed,
-            requests=run.spent + access.hops,
-            documents=len(run.found),
-            relevant=len(labelled.distinct),
-            total=len(set(self._truth.values())),
-            curve=tuple(labelled.curve),
-            purposes=run.purposes,
-        )
+    def run(self, name: RivalName, budget: int) -> EvaluationRun:
+        return labelled_run(name, self.topic(), self._seeds, self.web, self._truth, budget, self.seed)
+
+
+class LayoutWorld:
+    """A topic and sites of one layout, which have no search."""
+
+    def __init__(self, layout: Layout, seed: int) -> None:
+        self.seed = seed
+        corpus = Corpus(seed + 3000)
+        topic = Random(f"layout {layout} {seed}").randrange(len(corpus.topics))
+        self.topic = example_topic(corpus, topic, seed)
+        self.web = LayoutWeb(layout, corpus, topic, seed)
+        self._truth = {canonical(url): number for url, number in self.web.truth.items()}
+
+    def run(self, name: RivalName, budget: int) -> EvaluationRun:
+        seeds = [SeedSite(home) for home in self.web.homes]
+        return labelled_run(name, self.topic, seeds, self.web, self._truth, budget, self.seed)
+
+
+def labelled_run(
+    name: RivalName,
+    topic: Topic,
+    seeds: Sequence[SeedSite],
+    web: TopicalWeb | LayoutWeb,
+    truth: dict[str, int],
+    budget: int,
+    seed: int,
+) -> EvaluationRun:
+    """One strategy on one web, measured by `truth`: URL → number of the distinct relevant document."""
+    run = TopicalRun(topic, budget, per_site=100)
+    access = SimulatedAccess(web)
+    random = Random(f"{name} {seed}")
+    labelled = _LabelledCrawl(truth)
+    strategy: TopicalStrategy
+    if name == "sleeping-bandits" or name == "intelligent":
+        strategy = (SleepingBandits if name == "sleeping-bandits" else Intelligent)(run, seeds, random)
+    else:
+        strategy = make_strategy(name, run, seeds, random, 0.0)
+    run_strategy(strategy, run, access, progress=labelled.note)
+    return EvaluationRun(
+        strategy=name,
+        seed=seed,
+        requests=run.spent + access.hops,
+        documents=len(run.found),
+        relevant=len(labelled.distinct),
+        total=len(set(truth.values())),
+        curve=tuple(labelled.curve),
+        purposes=run.purposes,
+    )
 
 
 class _LabelledCrawl:
@@ -204,6 +231,20 @@ class _LabelledCrawl:
                 self.distinct.add(number)
             self._read += 1
             self.curve.append((run.spent, len(self.distinct), self._read))
+
+
+def example_topic(corpus: Corpus, number: int, seed: int) -> Topic:
+    """A topic by its words and by examples that no site serves."""
+    random = Random(f"examples {seed}")
+    others = [t for t in range(len(corpus.topics)) if t != number]
+    siblings = corpus.siblings(number)
+    negatives = [random.choice(siblings) if n % 3 == 0 else random.choice(others) for n in range(NEGATIVES)]
+    return Topic(
+        broad=corpus.broad_query(number),
+        narrow=corpus.narrow_query(number),
+        examples=tuple(_example(corpus.text(number, random)) for _ in range(POSITIVES)),
+        counterexamples=tuple(_example(corpus.text(other, random)) for other in negatives),
+    )
 
 
 def summarise(runs: Sequence[EvaluationRun], family: str, budget: int, sites: int) -> Evaluation:

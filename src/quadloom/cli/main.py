@@ -88,6 +88,7 @@ _OWN_COMMANDS = {
         "import": ("upkeep.export_import:import_", "Read WARC files and RDF dumps into the warehouse."),
         "verify": ("upkeep.maintenance:verify", "Compare archive, quads and text with the catalog."),
         "rebuild": ("upkeep.maintenance:rebuild", "Rebuild quads and text from the archive."),
+        "upgrade": ("upkeep.upgrade:upgrade", "Rebuild indexes that an older version of Quadloom has made."),
         "importance": ("upkeep.importance:importance", "Compute the importance of all pages."),
         "recover": ("upkeep.maintenance:recover", "Recover a lost or damaged database from the archive."),
         "prune": (

@@ -215,5 +215,9 @@ def open_transport(settings: Settings, *, clock: Callable[[], float] = unix_time
     if source is None:
         from quadloom.fetching.http.transport import CurlTransport  # here: the owner of a crawl never fetches
 
-        return CurlTransport(settings, now=clock)
+        if settings.crawl.sign == "never":
+            return CurlTransport(settings, now=clock)
+        from quadloom.fetching.http.signatures import RequestSigner
+
+        return CurlTransport(settings, now=clock, signer=RequestSigner(settings, clock))
     return ReplayTransport(settings, source.archive(), until=source.until, clock=clock)

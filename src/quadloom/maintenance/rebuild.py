@@ -129,14 +129,19 @@ def rebuild(
     its damaged files.
     `elsewhere`: other processes do the files of the archive; what they did not find is done here.
     """
-    done = archived = unreadable = 0
+    done, archived, unreadable = len(ledger.marked), 0, 0
     named: list[UnreadableRecord] = []
     fresh = msgspec.structs.replace(stores, quads=quads, text=text)
     set_aside(stores.places.links)
     recorder = LinkRecorder(stores.places.links)
     counted = Statistics()
+    if ledger.statistics:
+        counted.add(ledger.statistics)
     settings = msgspec.structs.replace(settings, index=large_commits(settings.index))
     ingest = Ingest(fresh, settings, statistics=counted, ledger=ledger, links_of=recorder.append)
+
+    def is_left(row: PageRow) -> bool:
+        return is_indexed(row) and row.fingerprint not in ledger.marked
 
     def fallback(row: PageRow, description: bytes) -> IndexJob:
         nonlocal unreadable
@@ -153,7 +158,7 @@ def rebuild(
             done += len(part.offsets)
             archived += len(part.offsets)
             progress(done)
-        left = pages_by_file(stores, is_indexed) if elsewhere is None else elsewhere.rest()
+        left = pages_by_file(stores, is_left) if elsewhere is None else elsewhere.rest()
         for batch in batches(left, _BATCH, size_of=_body_bytes, most_bytes=_BATCH_BYTES):
             rows = [item.row for item in batch]
             versions = {item.row.fingerprint: item.page for item in batch if item.page is not None}
@@ -276,7 +281,7 @@ def rename_damaged(path: Path, settings: Settings) -> list[str]:
     lock = WarehouseLock(path)
     try:
         places = places_of(path, settings)
-        exchange_folders(places, Failpoints(settings.crawl.failpoint))
+        exchange_folders(places, Failpoints(settings.crawl.failpoint), keep_unfinished=True)
         return [name for name in INDEXES if _rename_if_damaged(places, name, settings)]
     finally:
         lock.release()

@@ -20,6 +20,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -41,7 +42,7 @@ _MARKS = "rebuild.marks"
 
 
 class _Entry(msgspec.Struct, frozen=True, array_like=True):
-    """Some of the marks. The last entry has the statistics."""
+    """Some of the marks, and the statistics of all pages up to here. The last entry has those of the whole."""
 
     marks: tuple[IndexedPage, ...] = ()
     requests: tuple[Discovery, ...] = ()
@@ -50,16 +51,35 @@ class _Entry(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SpooledLedger:
-    """An `IndexLedger` in a file, for indexes that are not in place yet."""
+    """An `IndexLedger` in a file, for indexes that are not in place yet. `resume`: append to the file of a rebuild that
+    was killed. `marked` are the pages that it names, `statistics` their counts."""
 
-    def __init__(self, path: Path) -> None:
-        self._file = (path / _MARKS).open("wb")
+    def __init__(self, path: Path, *, resume: bool = False) -> None:
+        self._file = (path / _MARKS).open("ab+" if resume else "wb")
+        marked: set[int] = set()
+        self.statistics = b""
+        for entry in self._whole_entries() if resume else ():
+            marked.update(mark.fingerprint for mark in entry.marks)
+            self.statistics = entry.statistics or self.statistics
+        self.marked = frozenset(marked)
+
+    def _whole_entries(self) -> Iterator[_Entry]:
+        """All but a torn last one, which is cut off."""
+        self._file.seek(0)
+        end = 0
+        with suppress(msgspec.DecodeError):
+            for entry in read_records(self._file, _Entry):
+                end = self._file.tell()
+                yield entry
+        self._file.truncate(end)
 
     def reprocessed(self, at: float) -> None:
         self._append(_Entry(reprocessed_at=at))
 
     def write(self, acks: Sequence[IndexAcks], requests: Sequence[Discovery], now: float) -> None:
-        self._append(_Entry(tuple(mark for ack in acks for mark in ack.marks), tuple(requests)))
+        marks = tuple(mark for ack in acks for mark in ack.marks)
+        self._append(_Entry(marks, tuple(requests), statistics=acks[-1].statistics if acks else b""))
+        self._file.flush()
 
     def mark_complete(self) -> None:
         """The statistics come from the finished store, with `complete`."""
@@ -109,9 +129,11 @@ def commit(places: Places, failpoints: Failpoints) -> bool:
     return bool(folders)
 
 
-def exchange_folders(places: Places, failpoints: Failpoints) -> None:
-    """Step 2, or nothing if there is no journal. No store is open, and the caller holds the `WarehouseLock`."""
-    discard(places)
+def exchange_folders(places: Places, failpoints: Failpoints, *, keep_unfinished: bool = False) -> None:
+    """Step 2, or nothing if there is no journal. No store is open, and the caller holds the `WarehouseLock`.
+    `keep_unfinished`: a rebuild may go on where another was killed, since nothing else has written in between."""
+    if not keep_unfinished:
+        discard(places)
     journal = places.path / JOURNAL
     if not journal.exists():
         return

@@ -15,9 +15,8 @@ from quadloom.asking.questions import WarehouseQueries
 from quadloom.crawling.ingest.link_queries import without_links
 from quadloom.crawling.subscriptions.standing_queries import lines_of
 from quadloom.documents.descriptions import PAGES
-from quadloom.errors import SettingsError, ShardsLost, StoreUnavailable, UsageError
+from quadloom.errors import SettingsError, ShardsLost, StoreError, StoreUnavailable, UsageError
 from quadloom.maintenance.importing.import_files import ImportReport, import_files
-from quadloom.maintenance.markdown_export import write_folder, write_lines
 from quadloom.maintenance.parallel.export import ParallelPages
 from quadloom.maintenance.parallel.rebuild import ParallelRebuild
 from quadloom.maintenance.parallel.statistics import recount
@@ -26,6 +25,8 @@ from quadloom.maintenance.removal.forget import Removal, begin
 from quadloom.maintenance.removal.prune import PruneReport, prune
 from quadloom.maintenance.removal.requests import ForgetReport, pending
 from quadloom.maintenance.swap import SpooledLedger, commit, discard, write_marks
+from quadloom.maintenance.text_export.chunks import write_chunks
+from quadloom.maintenance.text_export.markdown import write_folder, write_lines
 from quadloom.maintenance.verify import VerifyReport, verify
 from quadloom.model.event import EventKind
 from quadloom.process.bulk_tasks import Runner, in_processes
@@ -33,8 +34,8 @@ from quadloom.process.clock import unix_time
 from quadloom.process.durable import replacing
 from quadloom.process.failpoints import Failpoints
 from quadloom.settings import Settings
-from quadloom.stores.backends import fresh_quads, fresh_text, local_indexes, refilled_quads, shared_text
-from quadloom.stores.opened import Stores
+from quadloom.stores.backends import fresh_quads, fresh_text, local_indexes, open_text, refilled_quads, shared_text
+from quadloom.stores.opened import INDEXES, Stores
 from quadloom.stores.protocols.cluster import Shards
 
 Progress = Callable[[int], None]
@@ -73,8 +74,8 @@ class Maintenance:
         chosen = selection or Selection()
         wanted = format or (Path(target).name.partition(".")[2] if isinstance(target, str | Path) else "") or "nq"
         name, packing = parse_format(wanted)
-        if name == "markdown":
-            return self._export_markdown(target, packing, chosen, progress, runner)
+        if name in ("markdown", "chunks"):
+            return self._export_texts(name, target, packing, chosen, progress, runner)
         if not isinstance(target, str | Path):
             with TemporaryDirectory(prefix="quadloom-export-") as folder:
                 pages = self._pages(runner, Path(folder) / "tasks", resume=False)
@@ -84,8 +85,9 @@ class Maintenance:
         with replacing(path) as stream:
             return export_to(self._queries, stream, wanted, chosen, unix_time(), progress, pages)
 
-    def _export_markdown(
+    def _export_texts(
         self,
+        name: str,
         target: str | Path | BinaryIO,
         packing: str,
         selection: Selection,
@@ -94,14 +96,15 @@ class Maintenance:
     ) -> DumpReport:
         """Into a stream or file as JSON Lines; into a folder, which a name without a suffix is, as files."""
         if runner is not None:
-            raise UsageError("Markdown is written by one process", hint="leave out --workers and --ray")
+            raise UsageError(f"{name} is written by one process", hint="leave out --workers and --ray")
+        write = write_chunks if name == "chunks" else write_lines
         if not isinstance(target, str | Path):
-            return write_lines(self._stores, target, packing, selection, progress)
+            return write(self._stores, target, packing, selection, progress)
         path = Path(target)
-        if path.is_dir() or not (path.suffix or path.exists()):
+        if name == "markdown" and (path.is_dir() or not (path.suffix or path.exists())):
             return write_folder(self._stores, path, selection, progress)
         with replacing(path) as stream:
-            return write_lines(self._stores, stream, packing, selection, progress)
+            return write(self._stores, stream, packing, selection, progress)
 
     def _pages(self, runner: Runner | None, folder: Path, *, resume: bool) -> ParallelPages | None:
         return ParallelPages(self._stores, runner, folder, resume=resume) if runner is not None else None
@@ -159,7 +162,8 @@ class Maintenance:
 
         `runner`: rebuilds the files of the archive in several processes or on several machines, which write to the
         servers of both indexes; raises `SettingsError` if one of them is in this directory. `resume`: do not rebuild
-        the files again that an interrupted run with a runner has done."""
+        the files again that an interrupted run with a runner has done; without a runner, the pages that a run with
+        `resume` had done when it was killed, unless something else has written to the warehouse since."""
         stores, settings = self._stores, self._stores.settings
         failpoints = Failpoints(settings.crawl.failpoint)
         if runner is not None:
@@ -171,15 +175,18 @@ class Maintenance:
 
         with _all_shards(stores.shards, settings.cluster.heartbeat) as check_shards:
             check_sources(stores, partial=partial)
-            discard(stores.places)
+            resumes = resume and runner is None and _can_resume(stores)
+            if not resumes:
+                discard(stores.places)
             try:
                 chosen = settings if links else without_links(settings)
                 if runner is None:
-                    report = self._fill(batch_done, check_shards, chosen)
+                    report = self._fill(batch_done, check_shards, chosen, resumes)
                 else:
                     report = self._fill_in_parallel(batch_done, check_shards, chosen, runner, resume)
             except BaseException:
-                discard(stores.places)
+                if runner is not None or not resume:
+                    discard(stores.places)
                 raise
             has_folders = commit(stores.places, failpoints)
             if not has_folders:
@@ -235,10 +242,12 @@ class Maintenance:
             reached=Failpoints(self._stores.settings.crawl.failpoint).reach,
         )
 
-    def _fill(self, progress: Progress, check_shards: Callable[[], None], settings: Settings) -> RebuildReport:
+    def _fill(
+        self, progress: Progress, check_shards: Callable[[], None], settings: Settings, resumes: bool
+    ) -> RebuildReport:
         stores = self._stores
         with (
-            closing(SpooledLedger(stores.path)) as ledger,
+            closing(SpooledLedger(stores.path, resume=resumes)) as ledger,
             fresh_quads(stores.places.new("quads"), settings) as quads,
             fresh_text(stores.places.new("text"), settings) as text,
         ):
@@ -265,6 +274,18 @@ class Maintenance:
             quads.finish()
         elsewhere.finish()
         return report
+
+
+def _can_resume(stores: Stores) -> bool:
+    """Whether new indexes are there that this version began to fill."""
+    places, settings = stores.places, stores.settings
+    if set(local_indexes(settings)) != set(INDEXES) or not all(places.new(name).is_dir() for name in INDEXES):
+        return False
+    try:
+        with closing(open_text(places.new("text"), settings, writable=False)) as text:
+            return not text.is_outdated
+    except StoreError:
+        return False
 
 
 def _check_on_servers(settings: Settings) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from quadloom.settings.fields import ABOVE_0, FROM_0, FROM_1, SHARE, Bytes, Seconds, doc
+from quadloom.settings.fields import ABOVE_0, FROM_0, FROM_1, SHARE, Bytes, Length, Seconds, doc
 
 # Standard values of crawl.strategies; `quadloom.documents.extract` says what each of them follows.
 STRATEGY_NAMES = ("all", "same-site", "external", "feeds", "seealso", "vocabulary", "sitemaps")
@@ -81,6 +81,15 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     ] = "never"
     browser_path: Annotated[str, doc("the Chromium to run; empty = the one on the path")] = ""
     user_agent: Annotated[str, doc("product token, sent to servers and looked up in robots.txt")] = "Quadloom"
+    sign: Annotated[
+        Literal["never", "asked", "always"],
+        doc(
+            "sign requests (RFC 9421, Web Bot Auth): never; to servers that ask by Accept-Signature; to all. Needs the"
+            " extra `sign`, crawl.sign_keys and web.public_url, where the public keys are"
+        ),
+    ] = "never"
+    sign_keys: Annotated[str, doc("folder of Ed25519 keys (*.pem): the newest signs, all are published")] = ""
+    sign_key_age: Annotated[Length, doc("age at which a key is neither used nor published any more")] = "365d"
     workers: Annotated[int, doc("transform processes, 0 = one less than there are cores, at least one"), FROM_0] = 0
     batch: Annotated[int, doc("most pages written in one transaction"), FROM_1] = 128
     batch_seconds: Annotated[Seconds, doc("longest wait before a smaller batch is written, seconds"), FROM_0] = 0.25

@@ -14,12 +14,14 @@ from typing import Literal
 import msgspec
 from starlette.responses import Response
 
+from quadloom.fetching.http.signatures import DIRECTORY, DIRECTORY_TYPE
 from quadloom.web.api import (
     cite,
     control,
     events,
     export,
     graph_store,
+    keys,
     memento,
     metrics,
     reconciliation,
@@ -325,6 +327,8 @@ _API = (
              produces=export.PRODUCES, open=True),
     Endpoint(path="/.well-known/void", handler=export.void, summary="VoID description of the dataset", open=True,
              produces=("text/turtle", *graph_store.PRODUCES[1:]), runs="waiting"),
+    Endpoint(path=DIRECTORY, handler=keys.directory, summary="The keys that sign the crawler's requests", open=True,
+             produces=(DIRECTORY_TYPE,), runs="waiting"),
     Endpoint(path="/openapi.json", handler=_openapi, summary="This table as OpenAPI 3.1", produces=(JSON,),
              open=True, runs="inline"),
     Endpoint(path="/static/{name:path}", handler=static_file, summary="Styles and scripts",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from quadloom_lab.commands.bench_phases import PAPER, _Measured, figures
+from quadloom_lab.commands.bench_phases import PAPER, MeasuredPhase, figures
 
 
 def test_the_balance_follows_from_the_costs() -> None:
-    measured = {phase: _Measured(100, seconds) for phase, seconds in zip(PAPER, (1.0, 0.5, 2.0, 1.0, 0.5), strict=True)}
+    seconds = (1.0, 0.5, 2.0, 1.0, 0.5)
+    measured = {phase: MeasuredPhase(100, cpu) for phase, cpu in zip(PAPER, seconds, strict=True)}
     table = {row.phase: row for row in figures(measured, 4)}
     assert table["transform"].per_core == 50.0 and table["transform"].ratio == 0.25
     assert sum(row.cores for row in table.values()) == pytest.approx(4.0, abs=0.05)

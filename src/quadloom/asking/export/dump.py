@@ -29,7 +29,7 @@ from quadloom.stores.archive.warc_record import file_header
 SUFFIXES = {
     "nq": "nq", "nquads": "nq", "trig": "trig", "ttl": "turtle", "turtle": "turtle", "nt": "nt", "jsonld": "jsonld",
     "json-ld": "jsonld", "rdf": "rdfxml", "rdfxml": "rdfxml", "parquet": "parquet", "warc": "warc", "void": "void",
-    "wacz": "wacz",
+    "wacz": "wacz", "chunks": "chunks",
     "markdown": "markdown", "md": "markdown", "jsonl": "markdown",
 }  # fmt: skip
 _WITHOUT_GRAPHS = frozenset(("turtle", "nt", "rdfxml"))

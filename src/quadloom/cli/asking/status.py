@@ -28,7 +28,7 @@ from quadloom.stores.protocols.frontier import HostRow
 
 OUTDATED = (
     "The text index was made by an older version of Quadloom, so searches miss pages, most of all in scripts without "
-    "spaces. To rebuild it: `quadloom rebuild`"
+    "spaces. To rebuild it: `quadloom upgrade`"
 )
 
 _STATES = {

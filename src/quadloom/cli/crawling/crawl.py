@@ -14,6 +14,7 @@ from typing import Literal
 
 import msgspec
 
+from quadloom.cli.asking.status import OUTDATED
 from quadloom.cli.crawling.live import CrawlDisplay, finish, nothing_read
 from quadloom.cli.files import urls_from_file
 from quadloom.cli.options import (
@@ -126,6 +127,8 @@ def crawl(
     with Warehouse.open(s.warehouse, settings=settings, phases=chosen) as warehouse:
         if "fetch" in chosen:
             require_contact(s, warehouse, starts)
+        if "index" in chosen and warehouse.stores.text.is_outdated:
+            s.say(OUTDATED)
         running = warehouse.crawl(starts or s.settings.crawl.seeds, forever=forever, follow=follow)
         if until_input_ends:
             _when_input_ends(lambda: _stop_quietly(s, running))

@@ -46,8 +46,8 @@ def export(
     target
         file to write; its suffix gives the format (`out.nq.gz`); for Markdown also a folder [default: standard output]
     format
-        nq, trig, ttl, nt, jsonld, rdf, parquet, warc, wacz, void or markdown (JSON Lines, or files in a folder),
-        optionally with .gz or .zst [default: nq]
+        nq, trig, ttl, nt, jsonld, rdf, parquet, warc, wacz, void, markdown (JSON Lines, or files in a folder)
+        or chunks (Markdown by heading), optionally with .gz or .zst [default: nq]
     since
         only pages that changed on this date or later
     until
@@ -77,11 +77,8 @@ def export(
     if s.json and target is not None:
         s.emit({"pages": written.pages, "quads": written.quads, "file": target})
     chosen, _ = parse_format(format or (target.name.partition(".")[2] if target else "") or "nq")
-    records = (
-        ""
-        if chosen == "markdown"
-        else f", {counted(written.quads, 'record' if chosen in ('warc', 'wacz') else 'quad')}"
-    )
+    unit = {"warc": "record", "wacz": "record", "chunks": "chunk"}.get(chosen, "quad")
+    records = "" if chosen == "markdown" else f", {counted(written.quads, unit)}"
     s.say(counted(written.pages, "page") + records)
     if fail_empty and not written.pages:
         raise NothingFound("no page is selected", hint="to list the sites and types in use: `quadloom stats`")

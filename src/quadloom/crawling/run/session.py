@@ -121,6 +121,7 @@ class CrawlSession:
         self._notices: dict[str, None] = {}
         self._closed = False
         self._stopped = False
+        self._ends_by_itself = not forever and not waits
         # Retry during an outage, but not after `stop()`.
         stores.state.wait_while(lambda: not self._stopped and not self._closed)
         self._inbox = Inbox()
@@ -193,6 +194,8 @@ class CrawlSession:
                 if self._fetches and history.is_due(now := self._clock()):
                     history.write(self._crawl.report(), now)
                 yield from batch
+            if self._ends_by_itself and not self._stopped:
+                self._rank_last()  # it would end before its first ranking is due
         if self._indexes:
             self._sender.flush()
 
@@ -211,6 +214,11 @@ class CrawlSession:
                 self._save_schedule,
             )
         )
+
+    def _rank_last(self) -> None:
+        """The next crawl describes and schedules the pages by it, as after any ranking."""
+        if self._ranker is not None and self._stores.shards is None:
+            self._ranker.rank_last()
 
     def _report_outage(self) -> None:
         """Events live in the database, so an outage is reported once it is over."""

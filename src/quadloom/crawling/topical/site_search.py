@@ -1,9 +1,9 @@
 """Pages that no page links to: an ordinary crawl asks the search of the sites that it reads (paper, section 7).
 
 A host gets its turn when its queue is empty or some dozens of its pages are read: its titles are then known, and their
-words are the first queries. A query is followed page by page while it shows URLs that the crawl does not know; the
-words of new results become queries, too. Several queries in a row without anything new end the round, at the latest
-`crawl.site_search` requests do. What is found is offered to the queue as any link: scope, budgets and the filter of
+words are the first queries. Each request is the one that promises the most URLs that the crawl does not know: a further
+page of a query, or another word. When none promises enough, the round ends; at the latest `crawl.site_search` requests
+end it. What is found is offered to the queue as any link: scope, budgets and the filter of
 crawler traps hold.
 
 Rounds run in a thread of their own, as those of watched topics do (`watched_topics`). On a shared database each worker
@@ -13,7 +13,7 @@ asks the hosts of its own shards; a round ends when its shard is given back, and
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from random import Random
 
@@ -27,9 +27,10 @@ from quadloom.crawling.topical.relevance import Topic
 from quadloom.crawling.topical.run import KnownPages, TopicalRun
 from quadloom.crawling.topical.search.channels import SearchChannel, open_site, query_channel
 from quadloom.crawling.topical.search.queries import top_terms
-from quadloom.crawling.topical.search.results import SearchResult
+from quadloom.crawling.topical.search.results import ResultPage
 from quadloom.crawling.topical.sites import SeedSite
 from quadloom.crawling.topical.topic import begin_until, known_channels, remember_channels
+from quadloom.documents.words.written_words import words_of
 from quadloom.errors import ShardsLost
 from quadloom.model.link import Discovery
 from quadloom.model.url import Url, canonical, fingerprint, host_of, resolve
@@ -45,7 +46,10 @@ _REST = 5.0  # after a look that found none, at least
 _LOOKING = 0.02  # of a thread's time: a look reads all hosts, so that of a large crawl is followed by a longer rest
 _ENOUGH_PAGES = 40  # read of a host, to know its words although its queue is not empty
 _TITLES = 400
-_FRUITLESS = 4  # queries in a row without a new URL
+_PAGE_SIZE = 10  # results, until a larger page is seen
+_OWN = 12.0  # results of a query after which its own share of new URLs counts as much as that of all
+_FEW = 3  # results that a word promises at least
+_LEAST_NEW = 0.15  # URLs that a request must promise
 _MOST_PAGES = 50  # of one query
 _HOSTS = 1000
 _GENERAL = "information"  # if no title is known
@@ -70,9 +74,28 @@ class _KnownSite(msgspec.Struct, frozen=True):
     channel: SearchChannel | None
 
 
+class _Query(msgspec.Struct):
+    """A query and the next of its result pages. `shown`, `new`: results so far; `left`: results that were announced and
+    not shown, -1 = not known."""
+
+    term: str
+    number: int = 0
+    next_url: str = ""
+    next_fields: tuple[tuple[str, str], ...] = ()
+    shown: int = 0
+    new: int = 0
+    left: int = -1
+
+
 class SiteQueries:
     """A strategy for one site: query its search for URLs that `offer` does not know. `offer` returns how many are
-    new."""
+    new.
+
+    The next request is the one with the most new URLs to be expected: a further page of a query, or a word that none of
+    the queries had. Engines that sort by date or number list known pages first, so a page without anything new does not
+    end its query. The titles that no query has shown yet stand for the pages that are still to be found: the next word
+    is the one that most of them have.
+    """
 
     name = "site-search"
 
@@ -87,8 +110,12 @@ class SiteQueries:
         self._offer = offer
         self._nonsense = f"zq{random.getrandbits(40):x}x"
         self._now = now
-        self._texts = [(title, "") for title in site.titles]
+        self._texts = [(title, "") for title in site.titles]  # of pages that no query has shown
+        self._news: list[tuple[str, str]] = []  # results of pages that showed something new
+        self._seen: set[str] = set()  # results, by key
         self._asked: set[str] = set()
+        self._open: list[_Query] = []
+        self._size = _PAGE_SIZE
         self._started = False
         self.channel: SearchChannel | None = None
         self.found = 0
@@ -106,45 +133,71 @@ class SiteQueries:
         first = self._next_term() or _GENERAL
         self._asked.add(first)
         opening = yield from open_site(self._site.home, first, self._nonsense, self._now, self._site.channel)
-        self.channel = opening.channel
-        self._take(opening.entries)
-        if not opening.channel.searchable:
+        channel = self.channel = opening.channel
+        if opening.entries:
+            self._offer([entry.url for entry in opening.entries])
+        if not channel.searchable:
             return
-        self._take(opening.first.results)
-        yield from self._follow(opening.channel, first, opening.first.next_url, opening.first.next_fields)
-        fruitless = 0
-        while fruitless < _FRUITLESS and (term := self._next_term()):
-            self._asked.add(term)
-            before = self.found
-            page = yield from query_channel(opening.channel, term)
-            if page is not None and self._take(page.results):
-                yield from self._follow(opening.channel, term, page.next_url, page.next_fields)
-            fruitless = 0 if self.found > before else fruitless + 1
+        self._enter(_Query(first), opening.first)
+        while (query := self._best()) is not None:
+            self._asked.add(query.term)
+            page = yield from query_channel(channel, query.term, query.number, query.next_url, query.next_fields)
+            self._enter(query, page)
 
-    def _follow(
-        self, channel: SearchChannel, term: str, next_url: str, next_fields: tuple[tuple[str, str], ...]
-    ) -> RequestSequence[None]:
-        """The further pages of a query, while they show anything new."""
-        for number in range(1, _MOST_PAGES):
-            page = yield from query_channel(channel, term, number, next_url, next_fields)
-            if page is None or not self._take(page.results):
-                return
-            next_url, next_fields = page.next_url, page.next_fields
-            if not next_url and channel.form is not None:
-                return
+    def _best(self) -> _Query | None:
+        """The query whose next page probably shows the most new URLs; None if none is worth a request."""
+        shown, new = len(self._seen), self.found
+        rate = (new + 1.0) / (shown + 4.0)
+        chosen, most = None, _LEAST_NEW
+        for query in self._open:
+            own = (query.new + _OWN * rate) / (query.shown + _OWN)
+            expected = own * (self._size if query.left < 0 else min(query.left, self._size))
+            if expected > most:
+                chosen, most = query, expected
+        having = 0
+        if term := self._next_term():
+            having = sum(term.lower() in f"{title} {text}".lower() for title, text in self._texts)
+        # A word promises the results of all its pages, which the first alone need not show.
+        if having and rate * min(self._size, max(having, _FEW)) > most:
+            return _Query(term)
+        return chosen
 
-    def _take(self, results: Iterable[SearchResult]) -> int:
-        found = list(results)
-        new = self._offer([result.url for result in found]) if found else 0
+    def _enter(self, query: _Query, page: ResultPage | None) -> None:
+        """Enter a result page, and keep the query if it may have another."""
+        if query in self._open:
+            self._open.remove(query)
+        if page is None or not page.results:
+            return
+        results = [result for result in page.results if canonical(result.url) not in self._seen]
+        new = self._offer([result.url for result in results]) if results else 0
+        self._seen.update(canonical(result.url) for result in results)
+        self._size = max(self._size, len(page.results)) if query.number == 0 else self._size
+        titles = {_folded(result.title) for result in results}
+        self._texts = [pair for pair in self._texts if _folded(pair[0]) not in titles]
         if new:
-            self._texts += [(result.title, result.snippet) for result in found]
+            self._news = [*self._news, *((result.title, result.snippet) for result in results)][-_TITLES:]
         self.found += new
-        return new
+        query.number += 1
+        query.shown += len(page.results)
+        query.new += new
+        query.left = page.total - query.shown if page.total >= 0 else -1
+        query.next_url, query.next_fields = page.next_url, page.next_fields
+        repeated = query.number > 1 and not results and not page.next_url  # the same page again
+        ended = query.left == 0 or (not page.next_url and self.channel is not None and self.channel.form is not None)
+        if not (repeated or ended) and query.number < _MOST_PAGES:
+            self._open.append(query)
 
     def _next_term(self) -> str:
-        """The most common word that was not a query yet."""
-        terms = top_terms(self._texts[-_TITLES:], set(), limit=len(self._asked) + 1)
-        return next((term for term in terms if term not in self._asked), "")
+        """The word that most titles have of which no query has shown the page; then those of results."""
+        for texts in (self._texts, self._news):
+            terms = top_terms(texts[-_TITLES:], set(), limit=len(self._asked) + 1)
+            if found := next((term for term in terms if term not in self._asked), ""):
+                return found
+        return ""
+
+
+def _folded(title: str) -> str:
+    return " ".join(words_of(title))
 
 
 class SiteSearches:

@@ -58,11 +58,10 @@ class Arm:
 
 
 class SiteAction(NamedTuple):
-    """The best next request to a site: a page of an arm, or a hub if `arm` is None. `value`: documents per request."""
+    """The best next request to a site's search. `value`: documents per request."""
 
     value: float
-    arm: Arm | None
-    hub: str
+    arm: Arm
 
 
 class TopicalSite:
@@ -84,8 +83,6 @@ class TopicalSite:
         self.first_mass = 0.0  # estimated relevant documents found by opening
         self.ratio = Ratio(2.0, 2.0)
         self.boilerplate: frozenset[str] = frozenset()
-        self.hubs: list[str] = []
-        self.hubs_read = 0
         self.version = 0
         self.cached_key: tuple[int, int] = (-1, -1)
         self.cached: SiteAction | None = None

@@ -16,6 +16,7 @@ import heapq
 import time
 from collections.abc import Callable
 from itertools import count
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -45,6 +46,9 @@ from quadloom.model.url import resolve
 from quadloom.process.clock import unix_time
 from quadloom.settings import Settings
 
+if TYPE_CHECKING:
+    from quadloom.fetching.http.signatures import RequestSigner
+
 _LATE = 1.0  # seconds after its turn within which a request may still begin
 
 
@@ -64,7 +68,8 @@ class _Job(msgspec.Struct):
 
 
 class CurlTransport:
-    """See `quadloom.fetching.transport.Transport`. `lookup` is the resolver, `ca_file` names authorities to trust."""
+    """See `quadloom.fetching.transport.Transport`. `lookup` is the resolver, `ca_file` names authorities to trust,
+    `signer` signs requests."""
 
     def __init__(
         self,
@@ -74,6 +79,7 @@ class CurlTransport:
         now: Callable[[], float] = unix_time,
         monotonic: Callable[[], float] = time.monotonic,
         ca_file: str = "",
+        signer: RequestSigner | None = None,
     ) -> None:
         limits = settings.limits
         self._limits = limits
@@ -83,6 +89,7 @@ class CurlTransport:
         self.guard = Guard(settings.guard)
         self._proxy = proxy_of(settings.fetch)
         self._sign_in = SignIn(settings)
+        self._signer = signer
         self._identity = identity(settings.crawl)
         self._addresses = AddressClock(settings.politeness.ip_delay, monotonic())
         self._loop = CurlLoop(limits.connections, monotonic)
@@ -260,6 +267,8 @@ class CurlTransport:
             lines = (*self._identity, *header_lines(request))
         if credentials.lines:
             lines = (*lines, *credentials.lines)
+        if self._signer is not None:
+            lines = (*lines, *self._signer.lines(job.url))
         transfer.prepare(request, job.url, self._address(job), lines, limit - job.seconds)
         job.sent_at = job.sent_at or now
         self._busy[transfer.curl] = (transfer, job)
@@ -279,6 +288,8 @@ class CurlTransport:
         body = transfer.body
         if body is None or not body.decoded:
             transfer.finish_headers()
+        if self._signer is not None:
+            self._signer.answered(job.url, transfer.headers)
         if transfer.verdict == TOO_LATE:
             self._unsent(job)
         elif code and not transfer.verdict:

@@ -187,6 +187,19 @@ class PageRanker:
         """Start the ranking thread; it calls `failed` with the exception that ends it."""
         self._thread = start("ranking", self._run, failed)
 
+    def rank_last(self) -> None:
+        """End the thread, and rank once more if there are new links and few in all, which takes less than a second."""
+        new, links = self._appended - self._ranked, self._segments.manifest.links + self._appended
+        if not new or links > _START_LINKS:
+            return
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join()
+        try:
+            self.recompute(unix_time())
+        except ChildFailed as failed:
+            self._notice(failed.message)
+
     def close(self) -> None:
         """Stop the thread, with a ranking that is in progress, and write all links to disk."""
         self._stopping.set()

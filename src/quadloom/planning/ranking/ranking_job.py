@@ -62,7 +62,7 @@ class RankingOrder(msgspec.Struct, frozen=True, kw_only=True):
     pages that people want, which are the links of a virtual page each. `subscribed`: pages to promote. `shared`: the
     directory in which workers exchange their links, empty = there is none. `adopt_after`: a ranking that somebody has
     saved later than this, in unix seconds, is published instead of a new one. `save_to`: where to save the ranking for
-    others, instead of publishing it; empty = publish it.
+    others; it is published as well if that is `directory` or empty.
     """
 
     directory: str
@@ -107,10 +107,10 @@ def run_ranking(order: RankingOrder, solve: Solver | None = None) -> RankingResu
         if not matrix.manifest.pages:
             return RankingResult()
         ranking, passes = _computed(order, matrix, solve)
+    scales = (1.0, order.data_weight)
     if order.save_to:
         ranking.save(Path(order.save_to))
-        scales = (1.0, order.data_weight)
-    else:
+    if order.save_to in ("", order.directory):
         scales = _publish(order, matrix, ranking)
     if is_published:
         compact_segments(matrix)

@@ -37,6 +37,7 @@ _MEDIA = {
     "warc": "application/warc",
     "wacz": "application/wacz",
     "markdown": "application/x-ndjson",
+    "chunks": "application/x-ndjson",
 }
 _PACKED = {"gz": "application/gzip", "zst": "application/zstd"}
 PRODUCES = tuple(media.partition(";")[0] for media in (*_MEDIA.values(), *_PACKED.values()))

@@ -4,6 +4,7 @@ ask for it: candidates, suggestions while somebody types, previews, and values t
 from __future__ import annotations
 
 import re
+import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
@@ -41,6 +42,7 @@ from quadloom.web.server.requests import ViewResponse, WebRequest
 from quadloom.web.view.terms import is_iri
 
 BATCH = 50  # queries, and things to extend
+_BATCH_SECONDS = 20.0
 _MOST_LISTED = 20
 _MOST_PROPERTIES = 30
 _MAX_TEXT = 2000
@@ -98,7 +100,14 @@ def endpoint(request: WebRequest) -> Response:
         batch = _decoded(queries, dict[str, NameQuery], "queries")
         if len(batch) > BATCH:
             raise HttpError(413, f"a batch of {len(batch)} queries is too long", hint=f"send at most {BATCH}")
-        return _json({key: {"result": _candidates(request, query)} for key, query in batch.items()})
+        until = time.monotonic() + _BATCH_SECONDS
+        results: dict[str, dict[str, list[FoundEntity]]] = {}
+        for key, query in batch.items():
+            if time.monotonic() > until:
+                hint = f"send fewer than {len(results)} names at a time, or choose a type"
+                raise HttpError(503, "the batch takes too long", hint=hint, headers={"Retry-After": "5"})
+            results[key] = {"result": _candidates(request, query)}
+        return _json(results)
     if wanted := request.text("extend"):
         return _json(_extended(request.warehouse, _decoded(wanted, Extension, "extend")))
     return _json(_manifest(request))

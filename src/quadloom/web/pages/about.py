@@ -6,6 +6,7 @@ import msgspec
 
 from quadloom.crawling.topical.topic import TOPICS, TopicCrawl
 from quadloom.errors import StoreError
+from quadloom.fetching.http.signatures import DIRECTORY
 from quadloom.fetching.transport import user_agent
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.web.server.requests import ViewResponse, WebRequest
@@ -19,6 +20,8 @@ class AboutView(msgspec.Struct, frozen=True, kw_only=True):
     contact: str
     delay: float
     obeys_robots: bool
+    signs: str  # requests that are signed: never, asked, always
+    keys: str  # where the keys are
 
 
 def about_page(request: WebRequest) -> ViewResponse:
@@ -32,6 +35,8 @@ def about_page(request: WebRequest) -> ViewResponse:
             contact=contact,
             delay=request.site.settings.politeness.delay,
             obeys_robots=request.site.settings.politeness.robots == "obey",
+            signs=crawl.sign,
+            keys=DIRECTORY,
         ),
     )
 

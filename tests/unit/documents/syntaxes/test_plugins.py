@@ -64,5 +64,5 @@ def test_broken_plugins_are_left_out_and_told(module: str) -> None:
 def test_a_plugin_that_fails_costs_only_itself(module: str) -> None:
     made = with_plugins(SYNTAXES, [entry("a", f"{module}:Failing"), entry("b", f"{module}:Good")])
     result = transform(b"%PDF-1.4", url="https://site.example/a.pdf", syntaxes=made.registry)
-    assert [finding.code for finding in result.findings] == ["extractor-failed"]
+    assert [finding.code for finding in result.findings] == ["pdf-invalid", "extractor-failed"]
     assert result.syntaxes == (("b", 1),)

@@ -113,7 +113,7 @@ def test_the_next_ranking_of_a_crawl_takes_up_what_was_computed(tmp_path: Path) 
     ranking = saved[0]
     assert len(ranking.fingerprints) == len(np.unique(ranking.fingerprints))
     ranking._replace(importance=ranking.importance[::-1].copy()).save(tmp_path)
-    assert not len(PageRanks.load(tmp_path).table), "computing publishes nothing"
+    assert len(PageRanks.load(tmp_path).table), "the site and `why` show it at once"
     at = (tmp_path / "ranking.npz").stat().st_mtime
     crawl = ranker()
     crawl.recompute(at + 1.0)

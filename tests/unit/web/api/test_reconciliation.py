@@ -173,6 +173,12 @@ def test_bad_requests_are_refused_with_a_cure(site: TestClient, field: str, text
     assert answer.status_code == status and answer.json()["hint"]
 
 
+def test_a_batch_ends_after_its_time(site: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quadloom.web.api.reconciliation._BATCH_SECONDS", -1.0)
+    answer = site.post("/reconcile", data={"queries": '{"q": {"query": "Ada"}}'})
+    assert answer.status_code == 503 and "fewer" in answer.json()["hint"] and answer.headers["retry-after"]
+
+
 @pytest.mark.parametrize("text", ["", "*", "\u202e", "a" * 5000, "🙂 🙂", "-x OR (", "\x00"])
 def test_any_name_gets_an_answer(site: TestClient, text: str) -> None:
     assert isinstance(asked(site, q={"query": text})["q"], list)

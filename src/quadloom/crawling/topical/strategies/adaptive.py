@@ -1,10 +1,10 @@
 """The adaptive strategy: always the action with the most expected new relevant documents per request.
 
-Actions: fetch a candidate (its estimated relevance), query a site's search for a term or its next page, fetch a hub
-page of a site without search, open a further site. An action that costs a request and then allows N fetches that give M
-relevant documents is worth M / (1 + N). The prediction of M is a product: how many relevant documents have the term,
-how many are probably left on the site, and two corrections, observed over expected results of the term on all sites and
-of the site for all terms. So a poor guess costs one request.
+Actions: fetch a candidate (its estimated relevance), query a site's search for a term or its next page, follow a link
+that says nothing about its page (`tunnel`), open a further site. An action that costs a request and then allows N
+fetches that give M relevant documents is worth M / (1 + N). The prediction of M is a product: how many relevant
+documents have the term, how many are probably left on the site, and two corrections, observed over expected results of
+the term on all sites and of the site for all terms. So a poor guess costs one request.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from quadloom.crawling.topical.search.queries import QueryTerm, TermStatistics, 
 from quadloom.crawling.topical.search.results import ResultPage, SearchResult
 from quadloom.crawling.topical.sites import Arm, Ratio, SeedSite, SiteAction, TopicalSite
 from quadloom.crawling.topical.strategies.candidates import Candidate, CandidateModel, CandidateQueue, Source
+from quadloom.crawling.topical.strategies.tunnel import Tunnel, TunnelLink
 from quadloom.documents.words.written_words import words_of
 from quadloom.model.url import canonical, host_of
 
@@ -31,7 +32,7 @@ BUNDLE = 6  # terms of one query, if the engine matches any of them
 # these factors, doubtful documents were fetched while better ones waited on sites that were not opened yet.
 OPENING = 1.6
 ASKING = 1.05
-_HUB_WORDS = 3
+_FEWEST_WORDS = 3  # of a link and its block, to say what it leads to
 
 
 class Adaptive:
@@ -73,9 +74,9 @@ class Adaptive:
         self._ranked_at = 0
         self._term_ratio: dict[str, Ratio] = {}
         self._any_engines = Ratio(1.0, 2.0)
-        self._hubs = Ratio(2.0, 2.0)
         self._recent: list[TopicalSite] = []
         self._titles: dict[str, str] = {}
+        self._tunnel = Tunnel()
 
     def next(self, busy: set[str]) -> tuple[str, RequestSequence[None]] | None:
         """(host, sequence); None if no free host offers anything worth a request."""
@@ -92,10 +93,12 @@ class Adaptive:
         opening = next((site for site in self._unopened if site.host not in busy), None)
         if opening is not None:
             options.append((self._opening_value(opening), opening.host, self._open(opening)))
-        if not options:
-            return None
-        value, host, sequence = max(options, key=lambda option: option[0])
-        if value < FLOOR:
+        value, host, sequence = max(options, key=lambda option: option[0], default=(0.0, "", None))
+        tunnel = self._tunnel.best(barred)
+        if tunnel is not None and tunnel[0] > value:
+            self._tunnel.take(tunnel[1])
+            return tunnel[1].host, self._follow(tunnel[1])
+        if sequence is None or value < FLOOR:
             return None
         if candidate is not None and sequence is options[0][2]:
             self.queue.take(candidate)
@@ -106,7 +109,7 @@ class Adaptive:
         return KnownPages(len(open_to), round(sum(open_to), 1))
 
     def _best_of(self, site: TopicalSite) -> tuple[float, RequestSequence[None]] | None:
-        """The best query or hub of a site, cached until the site or the terms change."""
+        """The best query of a site, cached until the site or the terms change."""
         key = (site.version, self._ranked_at)
         if site.cached_key != key:
             site.cached_key = key
@@ -114,7 +117,7 @@ class Adaptive:
         if site.cached is None:
             return None
         action = site.cached
-        return action.value, (self._search(site, action.arm) if action.arm is not None else self._hub(site, action.hub))
+        return action.value, self._search(site, action.arm)
 
     def _choose(self, site: TopicalSite) -> SiteAction | None:
         best: SiteAction | None = None
@@ -122,11 +125,7 @@ class Adaptive:
             for arm in self._arms(site):
                 value = ASKING * _yield_of(self._mass(site, arm))
                 if best is None or value > best.value:
-                    best = SiteAction(value, arm, "")
-        if site.hubs:
-            mass = self._hubs.value * (0.7 + 0.5 * site.relevant) * 0.8**site.hubs_read
-            if best is None or _yield_of(mass) > best.value:
-                best = SiteAction(_yield_of(mass), None, site.hubs[0])
+                    best = SiteAction(value, arm)
         return best
 
     def _arms(self, site: TopicalSite) -> list[Arm]:
@@ -193,14 +192,14 @@ class Adaptive:
         site.version += 1
 
     def _use_home(self, site: TopicalSite, home: PageOutline) -> None:
-        """For a site without search: links with enough words are candidates, short ones are hubs to fetch."""
+        """For a site without search: links with enough words are candidates, others may lead to some."""
         anchors = article_links(home)
         self._pass_over_known([anchor.key for anchor in anchors])
         for anchor in anchors:
             if _is_descriptive(anchor):
                 self._offer_link(site, anchor, 0.5)
-            elif host_of(anchor.url) == site.host:
-                site.hubs.append(anchor.url)
+        others = [a for a in anchors if a.key not in self.queue.seen and host_of(a.url) == site.host]
+        self._tunnel.offer(home.url, others, None, relevant=True)
 
     def _search(self, site: TopicalSite, arm: Arm) -> RequestSequence[None]:
         expected = self._mass(site, arm) if not arm.pages else 0.0
@@ -247,26 +246,6 @@ class Adaptive:
         arm.last_mass = mass
         site.version += 1
 
-    def _hub(self, site: TopicalSite, url: str) -> RequestSequence[None]:
-        site.hubs.remove(url)
-        site.hubs_read += 1
-        site.requests += 1
-        site.version += 1
-        before = len(self.queue)
-        document = yield from self.run.read(url, 0.0, "link")
-        if document is None:
-            return
-        mass = 0.0
-        anchors = article_links(document.outline, site.boilerplate)
-        self._pass_over_known([anchor.key for anchor in anchors])
-        for anchor in anchors:
-            if _is_descriptive(anchor):
-                candidate = self._offer_link(site, anchor, 0.5)
-                mass += candidate.p if candidate is not None and candidate.p >= GOOD else 0.0
-        if len(self.queue) > before or not site.hubs:
-            self._hubs.add(mass, 1.0)
-        site.version += 1
-
     def _fetch(self, candidate: Candidate) -> RequestSequence[None]:
         site = self.sites.get(candidate.host)
         if site is not None:
@@ -281,22 +260,41 @@ class Adaptive:
         if changed:
             self.queue.renew()
 
-    def _learn_from(self, document: AssessedDocument, site: TopicalSite | None) -> None:
+    def _follow(self, link: TunnelLink) -> RequestSequence[None]:
+        self.sites[link.host].requests += 1
+        if link.key in self.queue.seen or self._is_known([link.key]):
+            return
+        self.queue.seen.add(link.key)
+        document = yield from self.run.read(link.url, 0.0, "link")
+        self._tunnel.learn(link, document.worth if document else 0.0)
+        if document is not None:
+            self._learn_from(document, self.sites[link.host], link)
+
+    def _offer_tunnel(self, anchors: Sequence[Anchor], before: TunnelLink | None, document: AssessedDocument) -> None:
+        """Keep the links of a page that are no candidates."""
+        further = [a for a in anchors if a.key not in self.queue.seen and host_of(a.url) in self.sites]
+        self._tunnel.offer(document.url, further, before, document.worth >= RELEVANT)
+
+    def _learn_from(
+        self, document: AssessedDocument, site: TopicalSite | None, before: TunnelLink | None = None
+    ) -> None:
         relevant = document.verdict >= RELEVANT
         if not document.copy:
             self.terms.add(document.example.title, document.example.text, relevant)
         if len(self.run.found) >= self._ranked_at + 12:
             self._ranked_at = len(self.run.found)
             self._ranked = self.terms.ranked() or self._ranked
-        if site is None or not relevant or document.copy:
+        if site is None or document.copy:
             return
-        site.relevant += 1
-        site.version += 1
         anchors = article_links(document.outline, site.boilerplate)
         self._pass_over_known([anchor.key for anchor in anchors])
-        for anchor in anchors:
-            if _is_descriptive(anchor):
-                self._offer_link(site, anchor, document.verdict)
+        if relevant:
+            site.relevant += 1
+            site.version += 1
+            for anchor in anchors:
+                if _is_descriptive(anchor):
+                    self._offer_link(site, anchor, document.verdict)
+        self._offer_tunnel(anchors, before, document)
 
     def _pass_over_known(self, keys: Sequence[str]) -> None:
         """Pages that need not be read count as seen."""
@@ -333,7 +331,7 @@ class Adaptive:
 
 
 def _is_descriptive(anchor: Anchor) -> bool:
-    return len(anchor.text.split()) + len(anchor.block.split()) >= _HUB_WORDS
+    return len(anchor.text.split()) + len(anchor.block.split()) >= _FEWEST_WORDS
 
 
 def _yield_of(mass: float) -> float:

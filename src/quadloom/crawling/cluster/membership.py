@@ -116,7 +116,9 @@ class Membership:
         """The record, also if the crawl's thread waits for a store and cannot renew it."""
         stuck = self._session.stuck()
         for reason in stuck.keys() - self._stuck.keys():
-            self._notice(f"waiting for {reason}")
+            self._notice(f"waiting for a store: {reason}")
+        if self._stuck and not stuck:
+            self._notice("the store is back")
         self._stuck = stuck
         return self._amend(self._record, stuck) if stuck else self._record
 

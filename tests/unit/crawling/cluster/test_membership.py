@@ -124,7 +124,10 @@ def test_a_worker_says_what_its_thread_waits_for_while_that_cannot(tmp_path: Pat
     with membership:
         session.waits = {"the archive, which does not answer": 5.0}
         wait_until(lambda: sent, "a heartbeat with the reason")
-    assert sent[0] == session.waits and notices.count("waiting for the archive, which does not answer") == 1
+        session.waits = {}
+        wait_until(lambda: "the store is back" in notices, "and its end")
+    assert sent[0] == {"the archive, which does not answer": 5.0}
+    assert notices.count("waiting for a store: the archive, which does not answer") == 1
 
 
 def test_a_worker_leaves_when_a_newer_version_has_changed_the_tables(tmp_path: Path) -> None:

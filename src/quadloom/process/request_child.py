@@ -61,6 +61,13 @@ class RequestChild:
         if child is not None:
             child.close()
 
+    def finish(self) -> None:
+        """After the last answer: wait until the child has ended by itself, as one does that serves one request."""
+        child = self._child
+        if child is not None:
+            child.wait()
+        self.end()
+
     def close(self) -> None:
         """End the child for good. A request in progress raises `ChildEnded`."""
         with self._lock:

@@ -46,6 +46,7 @@ class RankingProcess:
     def run(self, order: RankingOrder) -> RankingResult:
         try:
             result = self._child.ask(order, RankingResult)
+            self._child.finish()
         except ChildEnded as ended:
             raise ChildFailed(
                 f"the process that ranks pages {ended.describe(0.0, 0)}",

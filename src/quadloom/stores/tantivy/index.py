@@ -9,6 +9,7 @@ A killed process leaves the last commit; the lock goes with the process.
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -31,6 +32,7 @@ from quadloom.stores.text_queries.synonyms import NO_SYNONYMS, Synonyms
 
 _HEAP = 64 << 20
 SMALLEST_HEAP = 15 << 20  # the engine accepts no less
+_ROOM = 64 << 20  # bytes on disk that a commit may need
 
 
 _sharing = threading.Lock()
@@ -218,7 +220,9 @@ def translated(path: Path) -> Iterator[None]:
         if not isinstance(error, ValueError | OSError) and type(error).__name__ != "PanicException":  # not importable
             raise
         words = str(error)
-        if "No space left" in words or "os error 28" in words or "StorageFull" in words:
+        # A thread of the engine that cannot write dies, and the next call says only that it did.
+        is_full = "writer was killed" in words and shutil.disk_usage(path).free < _ROOM
+        if is_full or "No space left" in words or "os error 28" in words or "StorageFull" in words:
             raise DiskFull(
                 f"no room left to write {path}; all that was acknowledged is safe",
                 hint="free some space and run the same command again: it resumes",

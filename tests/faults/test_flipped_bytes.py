@@ -100,7 +100,7 @@ def test_a_flipped_byte_is_found_or_harmless(whole: Path, tmp_path: Path, tries:
 
 
 def _undetected(path: Path, before: str) -> str:
-    """Empty if the damage was found and repaired, or changes nothing."""
+    """Empty if the damage was found and repaired, if pages are named to be read again, or if nothing changes."""
     checked = run(path, "verify")
     if "Traceback" in checked.said:
         return f"verify: {checked.said[-500:]}"

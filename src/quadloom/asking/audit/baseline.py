@@ -73,7 +73,7 @@ class BaselineWriter:
 
 
 def read_baseline(path: Path) -> Baseline:
-    """Raises `UsageError` for a file that is none."""
+    """Raises `UsageError` if the file is not a baseline."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Baseline)
     except (OSError, msgspec.DecodeError) as error:

@@ -52,7 +52,7 @@ def place_of_mistake(query: str, line: int, column: int) -> tuple[int, int]:
 
 
 def _misspelt(query: str) -> tuple[Token, str] | None:
-    """The first word that is none, with the keyword that was probably meant."""
+    """The first word that is no keyword, with the one that was probably meant."""
     for token in scan(query):
         word = token.text.upper()
         if token.kind == "word" and word not in _KEYWORDS and word not in _OTHERS:

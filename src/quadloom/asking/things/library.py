@@ -78,7 +78,7 @@ def select(
 ) -> Things:
     """`alone`: without the subtypes. `present`: only things on pages that are still found.
 
-    Raises `NothingFound` if no thing has the type, `UsageError` for a condition or a property that is none."""
+    Raises `NothingFound` if no thing has the type, `UsageError` for a condition or a property that cannot be read."""
     conditions = [where] if isinstance(where, str) else where
     named = columns.split(",") if isinstance(columns, str) else columns
     selection = ThingSelection(

@@ -246,7 +246,7 @@ class _PartSync:
                 if row is None:
                     continue  # removed since the plan was made: the next sync finds out
                 writers["pages"].add((page_row(row),))
-                writers["findings"].add(finding_rows(row))
+                writers["findings"].add(finding_rows(row.fingerprint, row.findings))
                 if is_changed:
                     graph = row.graph
                     if row.indexed_quads:

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from xxhash import xxh3_64_intdigest
 
 from quadloom.errors import UsageError
+from quadloom.model.finding import Finding
 from quadloom.model.outcome import PageRow
 from quadloom.model.url import site_of
 from quadloom.stores.shards import shard_of
@@ -126,10 +127,10 @@ def page_row(row: PageRow) -> Row:
     )
 
 
-def finding_rows(row: PageRow) -> Iterator[Row]:
-    for found in row.findings:
+def finding_rows(page: int, findings: Iterable[Finding]) -> Iterator[Row]:
+    for found in findings:
         yield (
-            row.fingerprint,
+            page,
             found.code,
             found.severity,
             found.phase,

@@ -21,7 +21,8 @@ _MOST_RATIO = 200  # a member that is unpacked to more than so many times its pa
 
 
 def read(context: Context) -> None:
-    """Text, headings, title, author and date. Raises `SyntaxInvalid` for a ZIP file that is none of these."""
+    """Text, headings, title, author and date. Raises `SyntaxInvalid` if the ZIP file cannot be read; one without a
+    document states nothing."""
     try:
         with zipfile.ZipFile(io.BytesIO(context.body)) as archive:
             name = next((name for name in _MEMBERS if name in archive.NameToInfo), "")

@@ -20,8 +20,8 @@ from quadloom.documents.transform import transform
 from quadloom.errors import QuadloomError
 from quadloom.maintenance.importing.imported_pages import RDF_SUFFIXES, read_own, read_rdf, suffix_of
 from quadloom.maintenance.lake.extraction.messages import BatchAnswer, BatchRequest, ChildSetup
-from quadloom.maintenance.lake.extraction.tables import findings_of, links_of, page_of
-from quadloom.maintenance.lake.tables import Row, quad_rows, signed_hash
+from quadloom.maintenance.lake.extraction.tables import links_of, page_of
+from quadloom.maintenance.lake.tables import Row, finding_rows, quad_rows, signed_hash
 from quadloom.model.finding import Finding
 from quadloom.model.page import Page
 from quadloom.model.url import canonical, fingerprint
@@ -131,7 +131,7 @@ class PageReader:
             self._add("pages", [page_of(page, said, quads, name, self._recorded_at(position))])
             self._add("quads", quad_rows(key, page.final_url, nquads))
             self._add("links", links_of(key, said))
-            self._add("findings", findings_of(key, (*page.findings, *said.findings)))
+            self._add("findings", finding_rows(key, (*page.findings, *said.findings)))
             if text:
                 self._add("texts", [(key, text)])
         return nquads if options.nquads else b""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from quadloom.documents.extract import targets
 from quadloom.maintenance.lake.tables import Row, signed_hash
 from quadloom.model.document import Transformed
-from quadloom.model.finding import Finding
 from quadloom.model.page import Page
 from quadloom.model.url import canonical, fingerprint, host_of, site_of
 from quadloom.stores.shards import shard_of
@@ -58,19 +57,3 @@ def page_of(page: Page, transformed: Transformed, quads: int, source: str, offse
 def links_of(number: int, transformed: Transformed) -> Iterator[Row]:
     for link, target in zip(transformed.links, targets(transformed.links), strict=True):
         yield number, target.fingerprint, link.target, link.kind, link.rel, link.anchor
-
-
-def findings_of(number: int, findings: Sequence[Finding]) -> Iterator[Row]:
-    for found in findings:
-        yield (
-            number,
-            found.code,
-            found.severity,
-            found.phase,
-            found.message,
-            found.syntax,
-            found.path,
-            found.type,
-            found.line,
-            None,
-        )
